@@ -7,8 +7,8 @@ export {
   type DegradeContext,
   type DegradeNotice,
   type DegradeOptions,
-  type WarmQuestion,
-  type WarmQuestions,
+  type WarmEntry,
+  type WarmEntries,
   DegradeMessage,
   type WarmUpEntry,
 } from './degradation/degrade-options.js';

@@ -83,7 +83,7 @@ export {
   type ScoreSource,
 } from './overload/settings.js';
 export { tierByPath } from './overload/tiers.js';
-export { type TierQuestion, type TierResolver } from './requests/tier.js';
+export { type TierRequest, type TierResolver } from './requests/tier.js';
 export { connectionShare } from './protection/connection-share.js';
 export {
   BigValueError,
@@ -220,7 +220,7 @@ export {
   type AcquireRequest,
   type PolicyRequest,
   type QuotaRequest,
-  type RateQuestion,
+  type RateQuery,
   type AppQuotaStats,
   type QuotaStats,
   type RateLimiterStats,
@@ -229,7 +229,7 @@ export {
   type LimitInfo,
   type AppSourceStats,
 } from './limiter/rate-limiter.js';
-export { type HotKey } from './local/hot-values.js';
+export { type HotValue } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
 export { MonitorOptions } from './observability/monitor-options.js';
 export { RateLimitMonitor, type MonitorEvents, type Tick } from './observability/monitor.js';
@@ -253,7 +253,7 @@ export {
   type QuotaState,
   type ResourceState,
   type SeriesState,
-  type ShownHotKey,
+  type ShownHotValue,
   type ShownKey,
   type StoreState,
   type WatchedState,

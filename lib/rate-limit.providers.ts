@@ -47,7 +47,7 @@ import {
 import { DEPS_ABOVE, type DepsAbove } from './observability/monitor.providers.js';
 import { HandlerExplorer } from './requests/handlers.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
-import { type TierQuestion } from './requests/tier.js';
+import { type TierRequest } from './requests/tier.js';
 import { Transports } from './requests/transport.js';
 import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
@@ -215,7 +215,7 @@ export const providers: Provider[] = [
       awaited: AwaitedValues,
       { tiers }: Overload,
     ) => {
-      const tierOfAll = tier && ((question: TierQuestion) => tiers.nameForPolicies(question));
+      const tierOfAll = tier && ((request: TierRequest) => tiers.nameForPolicies(request));
       return new RequestBuilder(routePolicies, app, faults, awaited, tierOfAll);
     },
   ),

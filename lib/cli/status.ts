@@ -91,7 +91,7 @@ function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output):
     const rows = keys.map((one) => [one.who, one.policy, Math.round(one.denied), one.why]);
     output.log(`\n${table(['denied key', 'policy', 'denied lately', 'why'], rows)}`);
   }
-  const hot = (fleet.hotKeys ?? []).map(({ policy, key, perPeriod }) => [policy, key, perPeriod]);
+  const hot = (fleet.hotValues ?? []).map(({ policy, key, perPeriod }) => [policy, key, perPeriod]);
   if (hot.length > 0) output.log(`\n${table(['policy', 'hot value', 'tokens/period'], hot)}`);
   const resources = fleet.resources.map(({ resource, breaker, phase }) => {
     const levels = fleet.series.find(({ name }) => name === `resource:${resource}`)?.degraded;

@@ -39,12 +39,12 @@ export interface DegradeNotice {
 }
 
 /** A question that callers are going to ask, and what makes its answer: as a rule, the handler itself. */
-export interface WarmQuestion extends WarmUpEntry {
+export interface WarmEntry extends WarmUpEntry {
   readonly load: () => unknown;
 }
 
 /** Questions, as many as there are: they are read a few at a time. */
-export type WarmQuestions = Iterable<WarmQuestion> | AsyncIterable<WarmQuestion>;
+export type WarmEntries = Iterable<WarmEntry> | AsyncIterable<WarmEntry>;
 
 /** The options of `@Degrade`. One that is left out comes from the class, then from the module. */
 export interface DegradeOptions {
@@ -88,7 +88,7 @@ export interface DegradeOptions {
   /** Makes of cached plain data what the handler had returned, such as an instance of a class. */
   readonly revive?: (plain: unknown) => unknown;
   /** Lists the questions that `Degradation.warm()` fills the caches with; it is given the controller. */
-  readonly warm?: (controller: never) => WarmQuestions | Promise<WarmQuestions>;
+  readonly warm?: (controller: never) => WarmEntries | Promise<WarmEntries>;
   /** Whether an error is a failure of the resource. Default: all but 4xx and other mistakes of callers. */
   readonly isFailure?: (error: unknown) => boolean;
 }

@@ -17,7 +17,7 @@ import {
   DegradeMessage,
   type DegradeContext,
   type DegradeOptions,
-  type WarmQuestions,
+  type WarmEntries,
   type WarmUpEntry,
 } from './degrade-options.js';
 import { DegradedException } from './degraded.exception.js';
@@ -115,7 +115,7 @@ export class DegradeRoute implements RouteDeadlines {
   }
 
   /** The questions of `warm`: none where there is no such option. */
-  async warmQuestions(): Promise<WarmQuestions> {
+  async warmEntries(): Promise<WarmEntries> {
     const { options, controller } = this.deps;
     return (await options.warm?.((await controller()) as never)) ?? [];
   }

@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { type AnswerStore } from './core/contract.js';
 import { type DegradeRoute } from './degrade-route.js';
-import { type WarmQuestion } from './degrade-options.js';
+import { type WarmEntry } from './degrade-options.js';
 
-/** The result of warming one resource: questions whose answers are kept now, and others. */
+/** The result of warming one resource: entries whose answers are kept now, and others. */
 export interface WarmedResource {
   readonly resource: string;
   readonly warmed: number;
@@ -14,11 +14,11 @@ export interface WarmedResource {
 export interface RouteWarmingDeps {
   readonly routes: () => Iterable<DegradeRoute>;
   readonly caches: () => Pick<AnswerStore, 'warmUp'>;
-  /** Called for a resource with questions that failed, with the first error, if there was one. */
+  /** Called for a resource with entries that failed, with the first error, if there was one. */
   readonly failed: (warmed: WarmedResource, error: unknown) => void;
 }
 
-/** Fills the caches of routes before they are needed, by the questions that their `warm` lists. */
+/** Fills the caches of routes before they are needed, by the entries that their `warm` lists. */
 export class RouteWarming {
   private readonly underWay = new Map<string, Promise<WarmedResource>>();
 
@@ -70,16 +70,16 @@ export class RouteWarming {
       if (errors.length === 0) errors.push(error);
     };
     for (const route of routes) {
-      const loads = new Map<string, WarmQuestion>();
+      const loads = new Map<string, WarmEntry>();
       const wrong = (error: unknown): void => {
         failed++;
         note(error);
       };
       const load = async (key: string): Promise<unknown> => {
-        const question = loads.get(key)!;
+        const entry = loads.get(key)!;
         loads.delete(key);
-        const answer = await question.load();
-        route.warmed(question);
+        const answer = await entry.load();
+        route.warmed(entry);
         return answer;
       };
       const keys = keysOf(route, loads, wrong);
@@ -93,19 +93,19 @@ export class RouteWarming {
   }
 }
 
-/** An impossible question is reported, and the next one follows. */
+/** An impossible entry is reported, and the next one follows. */
 async function* keysOf(
   route: DegradeRoute,
-  loads: Map<string, WarmQuestion>,
+  loads: Map<string, WarmEntry>,
   wrong: (error: unknown) => void,
 ): AsyncGenerator<string> {
-  for await (const question of await route.warmQuestions()) {
+  for await (const entry of await route.warmEntries()) {
     try {
-      if (typeof question?.load !== 'function') {
-        throw new InvalidArgumentError('warm', question, "questions with a function 'load'");
+      if (typeof entry?.load !== 'function') {
+        throw new InvalidArgumentError('warm', entry, "entries with a function 'load'");
       }
-      const key = route.keys.keyFor(question);
-      loads.set(key, question);
+      const key = route.keys.keyFor(entry);
+      loads.set(key, entry);
       yield key;
     } catch (error) {
       wrong(error);

@@ -16,22 +16,22 @@ const PATTERN = /[*:(){}[\]?+]/;
  */
 export function addressesOf(
   paths: readonly ServedPath[],
-  question: WarmUpEntry,
+  entry: WarmUpEntry,
   config: PathConfig | undefined,
 ): string[] {
-  if (question.body !== undefined) return [];
-  const search = searchOf(question.query ?? {});
+  if (entry.body !== undefined) return [];
+  const search = searchOf(entry.query ?? {});
   if (search === undefined) return [];
   const prefix = prefixOf(config);
   const patterns =
-    question.path === undefined
+    entry.path === undefined
       ? paths.flatMap((path) => versioned(path, config))
-      : [question.path.replace(/ version .*$/, '')];
+      : [entry.path.replace(/ version .*$/, '')];
   return patterns.flatMap((pattern) => {
-    const path = filled(pattern, question.params ?? {});
+    const path = filled(pattern, entry.params ?? {});
     if (path === undefined) return [];
     const own = `${path}${search}`;
-    return prefix === '' || question.path !== undefined ? [own] : [own, `/${prefix}${own}`];
+    return prefix === '' || entry.path !== undefined ? [own] : [own, `/${prefix}${own}`];
   });
 }
 

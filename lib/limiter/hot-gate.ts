@@ -1,5 +1,5 @@
 import { type Limit } from '../algorithms/limit.js';
-import { HotValues, LARGEST_THRESHOLD, MOST_NAMES, type HotKey } from '../local/hot-values.js';
+import { HotValues, LARGEST_THRESHOLD, MOST_NAMES, type HotValue } from '../local/hot-values.js';
 
 /** A value passes without a bucket up to its limit divided by this, on all nodes together. */
 const UNCOUNTED_DIVISOR = 10;
@@ -58,7 +58,7 @@ export class HotGate {
     return named.filter(({ perPeriod }) => perPeriod > this.threshold).length;
   }
 
-  top(count: number, now: number): HotKey[] {
+  top(count: number, now: number): HotValue[] {
     return this.values?.top(count, now) ?? [];
   }
 

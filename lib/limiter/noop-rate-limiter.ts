@@ -1,5 +1,5 @@
 import { SystemClock, type Clock } from '../common/clock.js';
-import { type HotKey } from '../local/hot-values.js';
+import { type HotValue } from '../local/hot-values.js';
 import { type Decision } from './decision.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
@@ -14,7 +14,7 @@ import {
   type ClusterQuota,
   type PolicyInfo,
   type RateLimiterStats,
-  type RateQuestion,
+  type RateQuery,
 } from './rate-limiter.js';
 import { WeirRateLimiter } from './weir-rate-limiter.js';
 
@@ -84,12 +84,12 @@ export class NoopRateLimiter extends RateLimiter {
     return this.known.policyNames();
   }
 
-  hotKeys(policy: string, count?: number): HotKey[] {
-    return this.known.hotKeys(policy, count);
+  hotValues(policy: string, count?: number): HotValue[] {
+    return this.known.hotValues(policy, count);
   }
 
-  override currentRate(question: RateQuestion): number | undefined {
-    return this.known.currentRate(question);
+  override currentRate(query: RateQuery): number | undefined {
+    return this.known.currentRate(query);
   }
 
   on<N extends keyof RateLimiterEvents>(

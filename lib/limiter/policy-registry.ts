@@ -2,7 +2,7 @@ import { type Limit } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
-import { type HotKey } from '../local/hot-values.js';
+import { type HotValue } from '../local/hot-values.js';
 import { type LeaseRegistry } from '../local/lease-registry.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { windowMsOf, type BoundCheck, type BoundLimit, type Edition } from './bound-limit.js';
@@ -21,7 +21,7 @@ import {
   type PolicyInfo,
   type PolicyRequest,
   type QuotaRequest,
-  type RateQuestion,
+  type RateQuery,
 } from './rate-limiter.js';
 
 /** Stands where no policy was looked up yet; no request can name it. */
@@ -266,7 +266,7 @@ export class PolicyRegistry {
   }
 
   /** The values of a policy that are most in demand here, of all its tiers. */
-  hotKeys(name: string, count: number): HotKey[] {
+  hotValues(name: string, count: number): HotValue[] {
     const now = this.clock.now();
     return Array.from(this.lookUp(name).tiers.values(), ({ hot }) => hot?.top(count, now) ?? [])
       .flat()
@@ -275,7 +275,7 @@ export class PolicyRegistry {
   }
 
   /** The rate of all tiers together; undefined if the policy does not tell values in demand from others. */
-  currentRate({ policy, key, tier }: RateQuestion): number | undefined {
+  currentRate({ policy, key, tier }: RateQuery): number | undefined {
     const now = this.clock.now();
     const { tiers } = this.lookUp(policy);
     const asked = tier === undefined ? [...tiers.values()] : [tiers.get(tier)];

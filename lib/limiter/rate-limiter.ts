@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type Decision, type DecisionSource } from './decision.js';
-import { type HotKey } from '../local/hot-values.js';
+import { type HotValue } from '../local/hot-values.js';
 import { type NodeMode } from '../local/lease-calls.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { type RateLimiterEvents } from './events.js';
@@ -71,7 +71,7 @@ export interface RateLimiterStats {
 }
 
 /** The key of a policy whose rate is asked for, of all tiers or of one. */
-export type RateQuestion = Pick<PolicyRequest, 'policy' | 'key' | 'tier'>;
+export type RateQuery = Pick<PolicyRequest, 'policy' | 'key' | 'tier'>;
 
 /** The limits of a policy, as a caller may see them. */
 export interface PolicyInfo {
@@ -209,13 +209,13 @@ export abstract class RateLimiter {
    * The values that most was asked for of in the last period, by requests to this process. Of policies with
    * `hot`; of others none. At most 64 are known.
    */
-  abstract hotKeys(policy: string, count?: number): HotKey[];
+  abstract hotValues(policy: string, count?: number): HotValue[];
 
   /**
    * Tokens per second that a value asked for in the last period, by requests to this process, allowed or not. Of
    * policies with `hot`; of others undefined.
    */
-  currentRate(_question: RateQuestion): number | undefined {
+  currentRate(query: RateQuery): number | undefined {
     return undefined;
   }
 

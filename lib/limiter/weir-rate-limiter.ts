@@ -3,7 +3,7 @@ import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject, wholeAbove0 } from '../common/validate.js';
-import { MOST_NAMES, type HotKey } from '../local/hot-values.js';
+import { MOST_NAMES, type HotValue } from '../local/hot-values.js';
 import { LeaseRegistry } from '../local/lease-registry.js';
 import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
@@ -36,7 +36,7 @@ import {
   type PolicyInfo,
   type PolicyRequest,
   type QuotaRequest,
-  type RateQuestion,
+  type RateQuery,
   type RateLimiterStats,
   type SharedRedis,
 } from './rate-limiter.js';
@@ -46,7 +46,7 @@ import { WaitingLines } from './waiting-lines.js';
 
 const SWEEP_MS = 10_000;
 const READY_TIMEOUT_MS = 5000;
-const DEFAULT_HOT_KEYS = 10;
+const DEFAULT_HOT_VALUES = 10;
 
 /** The limiter: policies on one side, stores on the other, and the way of a request between them. */
 export class WeirRateLimiter extends RateLimiter {
@@ -239,13 +239,13 @@ export class WeirRateLimiter extends RateLimiter {
     return this.policies.names();
   }
 
-  hotKeys(policy: string, count = DEFAULT_HOT_KEYS): HotKey[] {
+  hotValues(policy: string, count = DEFAULT_HOT_VALUES): HotValue[] {
     wholeAbove0('count', count, MOST_NAMES);
-    return this.policies.hotKeys(policy, count);
+    return this.policies.hotValues(policy, count);
   }
 
-  override currentRate(question: RateQuestion): number | undefined {
-    return this.policies.currentRate(question);
+  override currentRate(query: RateQuery): number | undefined {
+    return this.policies.currentRate(query);
   }
 
   override hotCounts(): Readonly<Record<string, number>> {

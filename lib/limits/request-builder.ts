@@ -10,7 +10,7 @@ import { orderHint } from './guard-order.js';
 import { ANONYMOUS, NO_KEY, textOf, type PerRequest } from './key-resolver.js';
 import { type RoutePolicies } from './route-policies.js';
 import { UnknownLimit } from '../requests/rejections.js';
-import { type TierQuestion } from '../requests/tier.js';
+import { type TierRequest } from '../requests/tier.js';
 import { CallerGone, type RequestReader } from '../requests/transport.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
@@ -37,7 +37,7 @@ export class RequestBuilder {
     private readonly faults: FaultListener,
     readonly awaited: AwaitedValues,
     /** The module's `tier`; it has its own way to tell of faults. */
-    private readonly tierOfAll?: (question: TierQuestion) => string | undefined,
+    private readonly tierOfAll?: (request: TierRequest) => string | undefined,
   ) {}
 
   /** The request of a route with one plain policy. */

@@ -14,7 +14,7 @@ export const MOST_NAMES = 64;
 const { imul } = Math;
 
 /** A value in demand. */
-export interface HotKey {
+export interface HotValue {
   readonly key: string;
   /** Tokens that were asked for in the last period, on this node; rather more than less. */
   readonly perPeriod: number;
@@ -97,7 +97,7 @@ export class HotValues {
   }
 
   /** The values most in demand, the first of them first. */
-  top(count: number, now: number): HotKey[] {
+  top(count: number, now: number): HotValue[] {
     if (now >= this.endsAt) this.turn(now);
     // Of the period before as much as still lies in the last one.
     const part = Math.min(1, (this.endsAt - now) / this.periodMicros);

@@ -36,7 +36,7 @@ import {
   type FleetState,
   type HealthDetails,
   type MonitorState,
-  type ShownHotKey,
+  type ShownHotValue,
   type ShownKey,
   type StoreState,
 } from './state.js';
@@ -225,7 +225,7 @@ export class Monitor extends RateLimitMonitor {
       nodeCount: facts.limiter.store?.nodes ?? 1,
       series,
       deniedKeys: this.deniedKeys(),
-      hotKeys: this.hotKeys(),
+      hotValues: this.hotValues(),
       store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
       quota: quotaOf({ stats: facts.limiter.quota, status, document, condition, series }),
       resources,
@@ -343,7 +343,7 @@ export class Monitor extends RateLimitMonitor {
       ...conditionOf(facts),
       series: this.seriesRows(),
       deniedKeys: this.deniedKeys(),
-      hotKeys: this.hotKeys(),
+      hotValues: this.hotValues(),
     };
   }
 
@@ -452,9 +452,9 @@ export class Monitor extends RateLimitMonitor {
     });
   }
 
-  private hotKeys(): ShownHotKey[] {
+  private hotValues(): ShownHotValue[] {
     if (this.options.keys === 'off') return [];
-    return this.sources.hotKeys(SHOWN_KEYS).map(({ policy, key, perPeriod }) => {
+    return this.sources.hotValues(SHOWN_KEYS).map(({ policy, key, perPeriod }) => {
       return { policy, key: this.shownKey(key), perPeriod };
     });
   }

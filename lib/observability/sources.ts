@@ -9,7 +9,7 @@ import {
   type RateLimiter,
   type RateLimiterStats,
 } from '../limiter/rate-limiter.js';
-import { type HotKey } from '../local/hot-values.js';
+import { type HotValue } from '../local/hot-values.js';
 import { type OverloadStats } from '../overload/events.js';
 import { type Protection } from '../protection/protection.js';
 import { type ResourceStats } from '../protection/resource-stats.js';
@@ -183,10 +183,10 @@ export class Sources {
   }
 
   /** The values that are most in demand, of all policies that look. */
-  hotKeys(count: number): (HotKey & { readonly policy: string })[] {
+  hotValues(count: number): (HotValue & { readonly policy: string })[] {
     const { limiter } = this.deps;
     const all = Object.keys(limiter.hotCounts()).flatMap((policy) =>
-      limiter.hotKeys(policy, count).map((one) => ({ policy, ...one })),
+      limiter.hotValues(policy, count).map((one) => ({ policy, ...one })),
     );
     return all
       .filter(({ perPeriod }) => perPeriod > 0)

@@ -19,7 +19,7 @@ export interface WatchedState {
   /** The keys that are denied most; empty with `keys: 'off'`. */
   readonly deniedKeys: readonly ShownKey[];
   /** Values in demand, of policies with `hot`; shown as denied keys are. Not told by older versions. */
-  readonly hotKeys?: readonly ShownHotKey[];
+  readonly hotValues?: readonly ShownHotValue[];
   /** Undefined where the store is in memory. */
   readonly store: StoreState | undefined;
   /** Undefined where there are no quotas. */
@@ -73,7 +73,7 @@ export interface ShownKey {
 }
 
 /** A value of a policy with `hot` that is asked for most, shown as `monitor.keys` allows. */
-export interface ShownHotKey {
+export interface ShownHotValue {
   readonly policy: string;
   readonly key: string;
   /** Tokens that it asked for in the last period of its policy; rather more than less. */

@@ -3,7 +3,7 @@ import { type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
 import { Admission, type Admitted, type LineEntry } from '../requests/admission.js';
 import { type WaitPolicy } from '../requests/transport.js';
-import { type TierQuestion, type TierResolver } from '../requests/tier.js';
+import { type TierRequest, type TierResolver } from '../requests/tier.js';
 import {
   type LoadSample,
   type OverloadEvents,
@@ -127,8 +127,8 @@ export class Overload extends Admission {
   }
 
   /** The tier of a request, 0 the highest; -1 if it passes without the line. @internal */
-  tierOf(question: TierQuestion): number {
-    return this.tiers.tierOf(question);
+  tierOf(request: TierRequest): number {
+    return this.tiers.tierOf(request);
   }
 
   /** Runs work, lets it wait, or refuses it. Without the line it is run. @internal */

@@ -9,7 +9,7 @@ import {
   wholeAbove0,
   withoutUndefined,
 } from '../common/validate.js';
-import { EXEMPT, type TierQuestion } from '../requests/tier.js';
+import { EXEMPT, type TierRequest } from '../requests/tier.js';
 import { type LineSettings } from './line.js';
 
 /** A figure of the load that an application measures itself. */
@@ -79,7 +79,7 @@ export class OverloadOptions {
   /** More figures of the load, by whatever the application measures. Not in a document. */
   probes: readonly LoadProbe[] = [];
   /** Other requests that pass without the line. Has to answer at once. Not in a document. */
-  isExempt?: (question: TierQuestion) => boolean;
+  isExempt?: (request: TierRequest) => boolean;
 }
 
 /** Whether the line holds requests, or only counts what it would have done. */

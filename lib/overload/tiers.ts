@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { isStrayPromise } from '../common/promises.js';
 import { plainObject } from '../common/validate.js';
-import { EXEMPT, type TierQuestion, type TierResolver } from '../requests/tier.js';
+import { EXEMPT, type TierRequest, type TierResolver } from '../requests/tier.js';
 import { type OverloadSettings } from './settings.js';
 
 /** The name of the only tier, where the module has no resolver. */
@@ -29,7 +29,7 @@ export class Tiers {
   constructor(
     figures: TierSettings,
     private readonly resolver: TierResolver | undefined,
-    private readonly isExempt: ((question: TierQuestion) => boolean) | undefined,
+    private readonly isExempt: ((request: TierRequest) => boolean) | undefined,
     private readonly onFault: (fault: TierFault, value: unknown, of: TierOption) => void,
   ) {
     this.change(figures);
@@ -53,7 +53,7 @@ export class Tiers {
     this.own.push(path);
   }
 
-  /** True if this says all that there is to be asked: no question has to be put together. */
+  /** True if this says all that there is to be asked: no request has to be put together. */
   get isPlain(): boolean {
     return this.resolver === undefined && this.isExempt === undefined;
   }
@@ -77,11 +77,11 @@ export class Tiers {
   }
 
   /** PASSES, or its tier by number. */
-  tierOf(question: TierQuestion): number {
-    const { transport, method, path } = question;
+  tierOf(request: TierRequest): number {
+    const { transport, method, path } = request;
     if (transport === 'http' && this.isExemptPath(method, path)) return PASSES;
-    if (this.isExempt !== undefined && this.passes(question)) return PASSES;
-    const name = this.nameOf(question);
+    if (this.isExempt !== undefined && this.passes(request)) return PASSES;
+    const name = this.nameOf(request);
     if (name === undefined) return this.lowest;
     if (name === EXEMPT) return PASSES;
     const tier = this.tiers.get(name);
@@ -90,17 +90,17 @@ export class Tiers {
   }
 
   /** The tier for policies, which have tiers of their own: whether there is one of that name, they know. */
-  nameForPolicies(question: TierQuestion): string | undefined {
-    const name = this.nameOf(question);
+  nameForPolicies(request: TierRequest): string | undefined {
+    const name = this.nameOf(request);
     return name === EXEMPT ? undefined : name;
   }
 
   /** The name that the resolver gives, if it is a name. */
-  private nameOf(question: TierQuestion): string | undefined {
+  private nameOf(request: TierRequest): string | undefined {
     if (this.resolver === undefined) return undefined;
     let name: unknown;
     try {
-      name = this.resolver(question);
+      name = this.resolver(request);
     } catch (error) {
       return this.fault('throws', error);
     }
@@ -109,9 +109,9 @@ export class Tiers {
     return this.fault(isStrayPromise(name) ? 'promise' : 'type', name);
   }
 
-  private passes(question: TierQuestion): boolean {
+  private passes(request: TierRequest): boolean {
     try {
-      const passes: unknown = this.isExempt!(question);
+      const passes: unknown = this.isExempt!(request);
       if (isStrayPromise(passes)) this.fault('promise', passes, 'isExempt');
       return passes === true;
     } catch (error) {

@@ -1,11 +1,11 @@
-import { type TierQuestion } from './tier.js';
+import { type TierRequest } from './tier.js';
 import { type WaitPolicy } from './transport.js';
 
 /** A request that comes to a guard without having been in line at a server. */
 export interface LineEntry {
   /** The same object for all guards of the request, so that it is in line once. */
   readonly subject: object;
-  rawRequest(): TierQuestion;
+  rawRequest(): TierRequest;
   isGone(): boolean;
   /** Of a request that is never refused, but waits: its sender keeps what is not taken. */
   readonly waitPolicy: WaitPolicy | undefined;

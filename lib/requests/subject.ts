@@ -1,6 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
 import { IncomingMessage } from 'node:http';
-import { type TierQuestion } from './tier.js';
+import { type TierRequest } from './tier.js';
 
 /** gRPC calls, of all four kinds. */
 export interface GrpcCall {
@@ -9,7 +9,7 @@ export interface GrpcCall {
 }
 
 /** The transports by the type of a context: calls of gRPC have that of messages. */
-type ContextType = Exclude<TierQuestion['transport'], 'grpc'>;
+type ContextType = Exclude<TierRequest['transport'], 'grpc'>;
 
 /**
  * The object that stands for a request wherever it is seen: by guards, interceptors and handlers

@@ -1,5 +1,5 @@
 /** A request as the tier's resolver sees it: raw, and the same on all transports. */
-export interface TierQuestion {
+export interface TierRequest {
   readonly transport: 'http' | 'grpc' | 'rpc' | 'ws' | 'graphql';
   /** The HTTP verb, the gRPC method, the pattern of a message or event. */
   readonly method: string;
@@ -10,7 +10,7 @@ export interface TierQuestion {
 }
 
 /** The tier of a request by name; undefined for the lowest. Has to answer at once. */
-export type TierResolver = (question: TierQuestion) => string | undefined;
+export type TierResolver = (request: TierRequest) => string | undefined;
 
 /** The tier of requests that run at once, and are never refused. */
 export const EXEMPT = 'exempt';

@@ -2,7 +2,7 @@ import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitInfo } from '../limiter/rate-limiter.js';
 import { type RequestCounts } from './request-counts.js';
-import { type TierQuestion } from './tier.js';
+import { type TierRequest } from './tier.js';
 import {
   type RateLimitedException,
   type RefusedBody,
@@ -12,7 +12,7 @@ import {
 } from './rejections.js';
 
 /** The protocols that requests come by. The list stands where users read it: it is part of the public API. */
-export type TransportName = TierQuestion['transport'];
+export type TransportName = TierRequest['transport'];
 
 /** One protocol: how its requests are read, and how its callers are answered. */
 export interface Transport extends RequestReader, DecisionWriter {
@@ -47,7 +47,7 @@ export interface RequestReader {
   /** The HTTP verb, the gRPC method, the message pattern. */
   methodOf(context: ExecutionContext): string;
   /** The request as the module's `tier` sees it. */
-  rawRequestOf(context: ExecutionContext): TierQuestion;
+  rawRequestOf(context: ExecutionContext): TierRequest;
 }
 
 /** How callers learn of a decision. */

@@ -50,7 +50,7 @@ function report(): void {
     ...{ standing, waiting, turnMs, byTier, profile },
     isLineOn: line?.enabled === true,
     limits: policies?.merchant?.tiers ?? {},
-    hot: limiter.hotKeys('product', 3),
+    hot: limiter.hotValues('product', 3),
   };
   process.send?.(report);
 }

@@ -53,7 +53,7 @@ const FLEET: FleetState = quietFleet({
     { node: 'api-2', rate: 0, denied: 0, revision: 41, storeIsUp: false, isSilent: true },
   ],
   deniedKeys: [{ policy: 'login', key: '1a2b3c4d', denied: 900 }],
-  hotKeys: [{ policy: 'catalog', key: '9f8e7d6c', perPeriod: 1234 }],
+  hotValues: [{ policy: 'catalog', key: '9f8e7d6c', perPeriod: 1234 }],
 });
 
 /** So many apps over their ceilings, each denied more than the one before. */

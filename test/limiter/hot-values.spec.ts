@@ -81,16 +81,16 @@ describe('a policy with hot values', () => {
       for (let count = 0; count < i; count++) bench.take(1, { key: `k${i}` });
     }
     bench.take(50, { key: 'k1', tier: 'vip' });
-    expect(bench.limiter.hotKeys('p', 3)).toEqual([
+    expect(bench.limiter.hotValues('p', 3)).toEqual([
       { key: 'k1', perPeriod: 50 },
       { key: 'k20', perPeriod: 20 },
       { key: 'k19', perPeriod: 19 },
     ]);
-    expect(bench.limiter.hotKeys('p')).toHaveLength(10);
-    expect(new Bench({ rate: 1 }).limiter.hotKeys('p')).toEqual([]);
-    expect(() => bench.limiter.hotKeys('q')).toThrow(UnknownPolicyError);
-    expect(() => bench.limiter.hotKeys('p', 65)).toThrow(refusal('count', 65));
-    expect(() => bench.limiter.hotKeys('p', 0)).toThrow(refusal('count', 0));
+    expect(bench.limiter.hotValues('p')).toHaveLength(10);
+    expect(new Bench({ rate: 1 }).limiter.hotValues('p')).toEqual([]);
+    expect(() => bench.limiter.hotValues('q')).toThrow(UnknownPolicyError);
+    expect(() => bench.limiter.hotValues('p', 65)).toThrow(refusal('count', 65));
+    expect(() => bench.limiter.hotValues('p', 0)).toThrow(refusal('count', 0));
   });
 
   it('says at which rate a value is asked for, allowed or not, and of no other policy', () => {
@@ -176,7 +176,7 @@ describe('a policy with hot values', () => {
     expect(bench.take()).not.toHaveProperty('cold');
     change({ rate: 100 }, 2);
     expect(bench.take(1, { key: 'new' })).not.toHaveProperty('cold');
-    expect(bench.limiter.hotKeys('p')).toEqual([]);
+    expect(bench.limiter.hotValues('p')).toEqual([]);
   });
 });
 

@@ -23,7 +23,7 @@ describe('the vectors of alerts', () => {
 
 describe('the rules of a section', () => {
   it('are made once for one that cannot change, and anew for one that can', () => {
-    const section = { hold: '2m' };
+    const section: { hold: '2m' | '3m' } = { hold: '2m' };
     const before = checkAlerts(section);
     section.hold = '3m';
     expect([before, checkAlerts(section)].map(({ rules }) => rules[0]!.holdMs)).toEqual([

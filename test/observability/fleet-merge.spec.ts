@@ -135,12 +135,12 @@ describe('FleetMerge', () => {
     const times = new LogLinear();
     const at = (node: string, second: number) => {
       const deniedKeys = [{ policy: 'p', key: 'k', denied: 5 }];
-      const hotKeys = [{ policy: 'hot', key: node, perPeriod: 7 }];
-      hotKeys.push({ policy: 'hot', key: 'sku', perPeriod: 4 });
+      const hotValues = [{ policy: 'hot', key: node, perPeriod: 7 }];
+      hotValues.push({ policy: 'hot', key: 'sku', perPeriod: 4 });
       const own = new LogLinear();
       own.merge(times);
       merge.add(
-        snapshot(node, [series('total', '', 1, { times: own })], { deniedKeys, hotKeys }),
+        snapshot(node, [series('total', '', 1, { times: own })], { deniedKeys, hotValues }),
         second * SECOND,
       );
     };
@@ -150,7 +150,7 @@ describe('FleetMerge', () => {
     merge.end(2 * SECOND, 1000);
     expect(merge.table.total.seconds.at(1)).toMatchObject({ timed: 20, p50: 1024 });
     expect(merge.deniedKeys()).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
-    expect(merge.hotKeys()).toEqual([
+    expect(merge.hotValues()).toEqual([
       { policy: 'hot', key: 'sku', perPeriod: 8 },
       { policy: 'hot', key: 'a', perPeriod: 7 },
       { policy: 'hot', key: 'b', perPeriod: 7 },

@@ -187,7 +187,7 @@ describe('the monitor of an application', () => {
       policies: { ...SHOP.policies, search },
     });
     for (let request = 0; request < 4; request++) await (await get('/search')).text();
-    expect(app.get(RateLimitMonitor).state().hotKeys).toEqual([
+    expect(app.get(RateLimitMonitor).state().hotValues).toEqual([
       { policy: 'search', key: expect.stringMatching(/^[0-9a-f]{8}$/) as string, perPeriod: 4 },
     ]);
     await close();

@@ -21,7 +21,7 @@ export const snapshot = (
   more: Partial<NodeSnapshot> = {},
 ): NodeSnapshot => ({
   ...{ node, incarnation: 'i', atMs: undefined, revision: 4, storeIsUp: true, series: all },
-  ...{ deniedKeys: [], hotKeys: [] },
+  ...{ deniedKeys: [], hotValues: [] },
   ...{ overloaded: undefined, line: undefined, modes: [], resources: [], denials: [] },
   ...more,
 });

@@ -1,9 +1,9 @@
-import { tierByPath, type TierQuestion } from 'nestjs-weir';
+import { tierByPath, type TierRequest } from 'nestjs-weir';
 import { InvalidArgumentError } from '../../lib/common/errors.js';
 import { checkOverload } from '../../lib/overload/settings.js';
 import { PASSES, Tiers } from '../../lib/overload/tiers.js';
 
-const question = (path: string, method = 'GET', headers = {}): TierQuestion => ({
+const question = (path: string, method = 'GET', headers = {}): TierRequest => ({
   transport: 'http',
   ...{ path, method, headers },
 });
@@ -55,7 +55,7 @@ describe('tierByPath', () => {
 describe('the tier of a request', () => {
   const faults: string[] = [];
   const settings = checkOverload({});
-  const tiersBy = (resolver?: (question: TierQuestion) => unknown, isExempt?: () => boolean) =>
+  const tiersBy = (resolver?: (question: TierRequest) => unknown, isExempt?: () => boolean) =>
     new Tiers(settings, resolver as never, isExempt, (fault, _, of) =>
       faults.push(of === 'tier' ? fault : `${of} ${fault}`),
     );

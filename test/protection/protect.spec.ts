@@ -314,7 +314,7 @@ describe('a hot argument (E-17, E-18)', () => {
     expect([served.length, answers.length - served.length]).toEqual([1100, 100]);
     expect(await catalog.getProductDetail('sku-2')).toBe('detail of sku-2');
     expect(limiter.stats().keys).toBe(1);
-    expect(limiter.hotKeys('hot-sku', 1)).toEqual([{ key: 'sku-1', perPeriod: 1200 }]);
+    expect(limiter.hotValues('hot-sku', 1)).toEqual([{ key: 'sku-1', perPeriod: 1200 }]);
   });
 });
 

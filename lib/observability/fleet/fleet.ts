@@ -363,7 +363,7 @@ export class Fleet {
       nodes: nodes.slice(0, MOST_NODES_SHOWN),
       nodeCount: nodes.length,
       deniedKeys: merge.deniedKeys(),
-      hotKeys: merge.hotKeys(),
+      hotValues: merge.hotValues(),
       learning: learningOf(merge.table.total, epochMicros),
       damaged: merge.damaged,
       otherVersions: merge.otherVersions,

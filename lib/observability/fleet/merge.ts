@@ -2,7 +2,7 @@ import { LogLinear } from '../../common/histogram.js';
 import { noCounts, type Counts } from '../series.js';
 import { Reading, SeriesTable, type SeriesRow } from '../series-table.js';
 import { joinConditions, type JoinedCondition, type NodeCondition } from '../node-condition.js';
-import { type FleetNode, type ShownHotKey, type ShownKey } from '../state.js';
+import { type FleetNode, type ShownHotValue, type ShownKey } from '../state.js';
 import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
 
 interface KnownNode {
@@ -18,7 +18,7 @@ interface KnownNode {
   shown: FleetNode;
   condition: NodeCondition;
   deniedKeys: readonly ShownKey[];
-  hotKeys: readonly ShownHotKey[];
+  hotValues: readonly ShownHotValue[];
   silentSinceMicros: number | undefined;
 }
 
@@ -62,7 +62,7 @@ export class FleetMerge {
   }
 
   add(snapshot: NodeSnapshot, nowMicros: number): void {
-    const { node, incarnation, atMs, revision, storeIsUp, deniedKeys, hotKeys } = snapshot;
+    const { node, incarnation, atMs, revision, storeIsUp, deniedKeys, hotValues } = snapshot;
     const open = openIn(snapshot);
     const found = this.known.get(node);
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
@@ -80,7 +80,7 @@ export class FleetMerge {
         firstAtMicros: before?.firstAtMicros ?? nowMicros,
         changedAtMicros: nowMicros,
         deniedKeys,
-        hotKeys,
+        hotValues,
       },
       shown: {
         ...{ node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
@@ -123,7 +123,7 @@ export class FleetMerge {
     const { open: _, ...shown } = known.shown;
     known.shown = { ...shown, rate: 0, denied: 0, isSilent: true, apps: [] };
     known.deniedKeys = [];
-    known.hotKeys = [];
+    known.hotValues = [];
     return nowMicros - known.silentSinceMicros > FORGOTTEN_MICROS;
   }
 
@@ -143,7 +143,7 @@ export class FleetMerge {
         changedAtMicros: nowMicros,
       },
       shown: { node, rate: 0, denied: 0, revision: 0, storeIsUp: true, isSilent: true },
-      ...{ condition, deniedKeys: [], hotKeys: [], silentSinceMicros: nowMicros },
+      ...{ condition, deniedKeys: [], hotValues: [], silentSinceMicros: nowMicros },
     };
     this.known.set(node, known);
     return known;
@@ -183,8 +183,8 @@ export class FleetMerge {
     return mostOf(all, ({ denied }) => denied).map(([one, denied]) => ({ ...one, denied }));
   }
 
-  hotKeys(): ShownHotKey[] {
-    const all = [...this.known.values()].flatMap(({ hotKeys }) => hotKeys);
+  hotValues(): ShownHotValue[] {
+    const all = [...this.known.values()].flatMap(({ hotValues }) => hotValues);
     return mostOf(all, ({ perPeriod }) => perPeriod).map(([one, sum]) => {
       return { ...one, perPeriod: sum };
     });

@@ -11,7 +11,7 @@ import {
 import { noCounts, type Counts } from '../series.js';
 import { NAMED_KINDS, OTHER, type NamedKind } from '../series-table.js';
 import { type AppDenials } from '../sources.js';
-import { type ShownHotKey, type ShownKey } from '../state.js';
+import { type ShownHotValue, type ShownKey } from '../state.js';
 
 /** Other versions of the library may write other figures; they are not merged. */
 const VERSION = 1;
@@ -41,7 +41,7 @@ export interface NodeSnapshot extends NodeCondition {
   readonly series: readonly NodeSeries[];
   readonly deniedKeys: readonly ShownKey[];
   /** Empty from versions that did not tell. */
-  readonly hotKeys: readonly ShownHotKey[];
+  readonly hotValues: readonly ShownHotValue[];
 }
 
 /** Why a text is no snapshot. */
@@ -65,7 +65,7 @@ export function encodeSnapshot(snapshot: NodeSnapshot): string {
   }
   if (Buffer.byteLength(text) <= MOST_BYTES) return text;
   // Keys as long as names may be, in letters of three bytes.
-  return write({ ...bounded, series, deniedKeys: [], hotKeys: [] });
+  return write({ ...bounded, series, deniedKeys: [], hotValues: [] });
 }
 
 /** Keeps resources in trouble first: the others are well, and need not be told. */
@@ -142,8 +142,8 @@ function write(snapshot: NodeSnapshot): string {
     ...(snapshot.denials.length > 0 && { den: snapshot.denials.map(wireOfDenials) }),
     series: wire,
     keys: snapshot.deniedKeys.map(wireOfKey),
-    ...(snapshot.hotKeys.length > 0 && {
-      hot: snapshot.hotKeys.map((one) => [cut(one.policy), cut(one.key), one.perPeriod]),
+    ...(snapshot.hotValues.length > 0 && {
+      hot: snapshot.hotValues.map((one) => [cut(one.policy), cut(one.key), one.perPeriod]),
     }),
   });
 }
@@ -188,7 +188,7 @@ export function decodeSnapshot(node: string, text: string): NodeSnapshot | Unrea
       denials: listOf(wire.den ?? []).map(denialsOf),
       series: wire.series.map(seriesOf),
       deniedKeys: wire.keys.map(deniedKeyOf),
-      hotKeys: listOf(wire.hot ?? [])
+      hotValues: listOf(wire.hot ?? [])
         .slice(0, MOST_SERIES)
         .map(keyOf)
         .map(([policy, key, perPeriod]) => ({ policy, key, perPeriod })),

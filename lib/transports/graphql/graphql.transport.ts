@@ -1,4 +1,4 @@
-import { type TierQuestion } from '../../requests/tier.js';
+import { type TierRequest } from '../../requests/tier.js';
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
 import { keepCharge, NOTHING_CHARGED } from '../../limits/charges.js';
@@ -68,7 +68,7 @@ export class GraphqlTransport implements Transport {
     return `${info?.parentType?.name}.${info?.fieldName}`;
   }
 
-  rawRequestOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierRequest {
     const field = this.methodOf(context);
     const request = requestOf(callOf(context).context);
     const headers = request?.extra?.request?.headers ?? request?.headers ?? {};

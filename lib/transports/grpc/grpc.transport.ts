@@ -1,4 +1,4 @@
-import { type TierQuestion } from '../../requests/tier.js';
+import { type TierRequest } from '../../requests/tier.js';
 import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
@@ -83,7 +83,7 @@ export class GrpcTransport implements Transport {
     return callOf(context).getPath();
   }
 
-  rawRequestOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierRequest {
     const call = callOf(context);
     const path = call.getPath();
     return { transport: 'grpc', method: path, path, headers: call.metadata.getMap() };

@@ -8,7 +8,7 @@ import { type HttpAdapterHost } from '@nestjs/core';
 import { type Decision } from '../../limiter/decision.js';
 import { servedPathText } from '../../limits/route-place.js';
 import { RequestCounts } from '../../requests/request-counts.js';
-import { type TierQuestion } from '../../requests/tier.js';
+import { type TierRequest } from '../../requests/tier.js';
 import { HEADERS, SSE } from '../../requests/nest-metadata.js';
 import {
   RateLimitedException,
@@ -85,7 +85,7 @@ export class HttpTransport implements Transport {
     return requestOf(context).method;
   }
 
-  rawRequestOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierRequest {
     const request = requestOf(context);
     const [path = ''] = urlOf(request).split('?', 1);
     return { transport: 'http', method: request.method, path, headers: request.headers };

@@ -10,7 +10,7 @@ import { type Overload } from '../../overload/overload.js';
 import { PASSES } from '../../overload/tiers.js';
 import { RateLimitedException, refusalByLine } from '../../requests/rejections.js';
 import { httpSubjectOf } from '../../requests/subject.js';
-import { type TierQuestion } from '../../requests/tier.js';
+import { type TierRequest } from '../../requests/tier.js';
 import { waitSeconds } from '../shared/requests.js';
 import { Refusals } from './refusal.js';
 
@@ -211,7 +211,7 @@ export class LineServer {
 }
 
 /** Node makes an object of the headers when they are asked for first, which a resolver by path does not. */
-class RawHttpRequest implements TierQuestion {
+class RawHttpRequest implements TierRequest {
   readonly transport = 'http';
 
   constructor(

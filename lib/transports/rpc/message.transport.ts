@@ -1,4 +1,4 @@
-import { type TierQuestion } from '../../requests/tier.js';
+import { type TierRequest } from '../../requests/tier.js';
 import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
@@ -106,7 +106,7 @@ export class MessageTransport implements Transport {
     return patternOf(context.getHandler(), topicOf(messageContextOf(context)));
   }
 
-  rawRequestOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierRequest {
     const pattern = this.methodOf(context);
     const headers = messageHeaders(messageContextOf(context));
     return { transport: 'rpc', method: pattern, path: pattern, headers };

@@ -1,4 +1,4 @@
-import { type TierQuestion } from '../../requests/tier.js';
+import { type TierRequest } from '../../requests/tier.js';
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
 import { keepPrimitiveDecision } from '../../limits/charges.js';
@@ -74,7 +74,7 @@ export class WsTransport implements Transport {
     return typeof event === 'string' ? event : (JSON.stringify(event) ?? SOCKET_MESSAGE);
   }
 
-  rawRequestOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierRequest {
     const event = this.methodOf(context);
     const { handshake, request } = socketOf(context);
     const headers = handshake?.headers ?? request?.headers ?? {};

@@ -145,7 +145,7 @@ class Node {
         this.listeners.set(event, listener);
         return () => {};
       },
-      ...{ hotCounts: () => ({}), hotKeys: () => [] },
+      ...{ hotCounts: () => ({}), hotValues: () => [] },
       quota: { status: () => Promise.resolve(this.ledger()) },
     };
     const sources = new library.Sources({
