@@ -291,7 +291,8 @@ function withoutPassword(word: string): string {
   return from > 1 && to >= from ? word.slice(0, from) + word.slice(to + 1) : word;
 }
 
-const SECRET = 'pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|api[-_]?key';
+const SECRET =
+  'pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|(?:api|access|secret|private)[-_]?key';
 /** Also as the end of a longer name, `sentinelPassword=`. */
 const SECRET_PARAMETER = new RegExp(`((?:${SECRET})=)[^&\\s"]+`, 'gi');
 const SECRET_FIELD = new RegExp(`(?:${SECRET})$`, 'i');

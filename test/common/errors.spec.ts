@@ -173,6 +173,7 @@ describe('a value in a message', () => {
     [{ sentinelPassword: ['hunter2'] }, '{"sentinelPassword":"…"}'],
     [{ tls: { passphrase: 'hunter2' } }, '{"tls":{"passphrase":"…"}}'],
     [{ password: Buffer.from('hunter2') }, '{"password":"…"}'],
+    [{ secretKey: 'hunter2', access_key: 'x' }, '{"secretKey":"…","access_key":"…"}'],
     [{ token: null, secret: false }, '{"token":null,"secret":false}'],
     ['redis://h/?sentinelPassword=hunter2&db=1', '"redis://h/?sentinelPassword=…&db=1"'],
     ['REDIS_PASSWORD=hunter2', '"REDIS_PASSWORD=…"'],
