@@ -43,9 +43,11 @@ export function quotaOf({
   });
   // The ledger has 0 where there is no cluster level.
   const capacity = (status?.capacity ?? document.cluster?.capacity) || undefined;
+  const came = apps.reduce((sum, { used, denied }) => sum + used + denied, 0);
   return {
     capacity,
-    demand: status?.demand,
+    // The ledger's demand is an estimate, which falls at once: less than what came is not asked for.
+    demand: status && Math.max(status.demand, came),
     stock: capacity === undefined ? undefined : status?.level,
     depth: capacity === undefined ? undefined : status?.depth,
     outstanding: status?.outstanding,

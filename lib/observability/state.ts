@@ -93,6 +93,7 @@ export interface StoreState {
 export interface QuotaState {
   /** Undefined where there is no cluster level. */
   readonly capacity: number | undefined;
+  /** Asked for by all apps: as the ledger estimates it, and no less than what came. */
   readonly demand: number | undefined;
   /** Tokens that are there, of so many that fit. */
   readonly stock: number | undefined;

@@ -93,8 +93,7 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
   const denied = sum(takers, (one) => one.denied);
   // While Redis is away, what all asked for was before that.
   const isAway = frame.state.store?.isUp === false;
-  // The ledger's demand is an estimate that follows; less than what came it is not.
-  const asked = Math.max(used + denied, isAway ? 0 : (quota?.demand ?? 0));
+  const asked = isAway ? used + denied : (quota?.demand ?? used + denied);
   const { shares } = frame;
   const own = shares === null ? undefined : sum(Object.values(shares), (one) => one);
   const capacity = quota?.capacity && (own ?? quota.capacity);
