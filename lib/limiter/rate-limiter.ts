@@ -215,7 +215,7 @@ export abstract class RateLimiter {
    * Tokens per second that a value asked for in the last period, by requests to this process, allowed or not. Of
    * policies with `hot`; of others undefined.
    */
-  currentRate(query: RateQuery): number | undefined {
+  currentRate(_query: RateQuery): number | undefined {
     return undefined;
   }
 
