@@ -15,6 +15,7 @@ import { limitedOf, type PolicyLimit, type ShownDenial } from '../observability/
 import { verdict } from '../observability/verdict.js';
 import { type OverloadStats } from '../overload/events.js';
 import { type TierCounts } from '../overload/line.js';
+import { isNotClosed } from '../protection/breaker-state.js';
 import { type Protection } from '../protection/protection.js';
 import { changeText } from './change-text.js';
 import { changesBetween } from './changes.js';
@@ -270,7 +271,7 @@ function shown(state: FleetState | MonitorState): PageFrame['state'] {
 
 function alone({ nodeId, series, config, quota, store, resources }: MonitorState): FleetNode {
   const total = series.find(({ name }) => name === 'total');
-  const open = resources.filter(({ breaker }) => breaker === 'open');
+  const open = resources.filter(({ breaker }) => isNotClosed(breaker));
   return {
     node: nodeId,
     rate: total?.rate ?? 0,

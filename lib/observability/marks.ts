@@ -1,5 +1,5 @@
 import { type NodeMode } from '../local/lease-calls.js';
-import { type BreakerKind } from '../protection/breaker-state.js';
+import { isNotClosed, type BreakerKind } from '../protection/breaker-state.js';
 import { type Facts } from './sources.js';
 import { type Mark } from './state.js';
 
@@ -92,7 +92,7 @@ export class BreakerMarks {
   ): Mark[] {
     const { open: before } = this;
     const open = new Set(
-      all.flatMap(({ resource, breaker = 'closed' }) => (breaker === 'closed' ? [] : resource)),
+      all.flatMap(({ resource, breaker }) => (isNotClosed(breaker) ? resource : [])),
     );
     this.open = open;
     // What was so before the first look has no instant.

@@ -1,6 +1,6 @@
 import { type RecoveryPhase } from '../degradation/core/contract.js';
 import { type NodeMode } from '../local/lease-calls.js';
-import { type BreakerKind } from '../protection/breaker-state.js';
+import { isNotClosed, type BreakerKind } from '../protection/breaker-state.js';
 import { type AppDenials, type Facts } from './sources.js';
 import {
   type ConfigState,
@@ -105,7 +105,7 @@ function joinResources(nodes: readonly NodeCondition[]): ResourceState[] {
       joined.set(resource, {
         resource,
         breaker: worse(BREAKERS, breaker, known?.breaker),
-        openNodes: (known?.openNodes ?? 0) + (breaker === 'open' ? 1 : 0),
+        openNodes: (known?.openNodes ?? 0) + (isNotClosed(breaker) ? 1 : 0),
         phase: worse(PHASES, phase, known?.phase),
         percent: least(percent, known?.percent),
       });

@@ -129,7 +129,7 @@ export interface ResourceState {
   readonly resource: string;
   /** Undefined where there is no breaker. */
   readonly breaker: BreakerKind | undefined;
-  /** Nodes on which the breaker is open. */
+  /** Nodes on which the breaker is open or half open. */
   readonly openNodes: number;
   /** Undefined where it is not degraded by anything. */
   readonly phase: RecoveryPhase | undefined;
@@ -205,7 +205,7 @@ export interface FleetNode {
   readonly isSilent: boolean;
   /** Tokens per second of the apps that it serves, the busiest first; left out where there are none. */
   readonly apps?: readonly { readonly app: string; readonly used: number }[];
-  /** Resources whose breaker is open there; left out where there are none, and by older versions. */
+  /** Resources whose breaker is open or half open there; left out where there are none, and by older versions. */
   readonly open?: readonly string[];
 }
 

@@ -1,3 +1,4 @@
+import { isNotClosed } from '../protection/breaker-state.js';
 import { plain, type Alert } from './alerts/alert.js';
 import { byUrgency, inState, isEnding, ruleTitle, seriesTitle } from './alerts/alert-words.js';
 import { STATE_RULES } from './alerts/rule-names.js';
@@ -204,13 +205,13 @@ function breakerOpen(state: WatchedFleet): Verdict | undefined {
 
 const MOST_NAMED = 3;
 
-/** The breaker that is open on the most nodes, and which these are. */
+/** The breaker that is open on the most nodes, and which these are; one that tries again is not closed yet. */
 function openBreaker({
   resources,
   nodeCount,
   nodes: all = [],
 }: WatchedFleet): { readonly text: string; readonly resource: string } | undefined {
-  const open = resources.filter(({ breaker }) => breaker === 'open');
+  const open = resources.filter(({ breaker }) => isNotClosed(breaker));
   const found = open.sort((one, other) => other.openNodes - one.openNodes)[0];
   if (found === undefined) return undefined;
   const { resource, openNodes } = found;

@@ -13,6 +13,10 @@ export type BreakerState = ClosedState | OpenState | HalfOpenState;
 /** The states of a breaker. */
 export type BreakerKind = 'closed' | 'open' | 'half-open';
 
+/** A breaker that is half open lets a few calls try; until these succeed the others are refused, as before. */
+export const isNotClosed = (kind: BreakerKind | undefined): boolean =>
+  kind === 'open' || kind === 'half-open';
+
 /** The right to make one call, and the epoch in which its outcome counts. */
 export interface Permit {
   readonly epoch: number;

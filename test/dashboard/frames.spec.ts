@@ -107,10 +107,13 @@ describe('a frame of the page', () => {
   it('has the breakers that are open on a node by itself, and no marks that no chart shows', async () => {
     const { frames, goAway, own } = stand();
     const marks = ['quota', 'breaker'].map((kind) => ({ atMs: SEEN_MS, kind, text: kind }));
-    own({ marks, resources: [{ resource: 'db', breaker: 'open', openNodes: 1 }] });
+    const resources = ['open', 'half-open', 'closed'].map((breaker) => {
+      return { resource: `db ${breaker}`, breaker, openNodes: breaker === 'closed' ? 0 : 1 };
+    });
+    own({ marks, resources });
     goAway();
     const { nodes, state } = await frames.frame();
-    expect(nodes[0]!.open).toEqual(['db']);
+    expect(nodes[0]!.open).toEqual(['db open', 'db half-open']);
     expect(state.marks.map(({ kind }) => kind)).toEqual(['breaker']);
   });
 

@@ -130,6 +130,22 @@ describe('FleetMerge', () => {
     expect(open()).toEqual([]);
   });
 
+  it('counts and names a node whose breaker tries again as one whose breaker is open', () => {
+    const merge = new FleetMerge(100);
+    const second = (...breakers: ('open' | 'half-open' | 'closed')[]) => {
+      breakers.forEach((breaker, index) => {
+        const db = { resource: 'db', percent: 100, falls: 0, phase: undefined, breaker };
+        merge.add(snapshot(`api-${index + 1}`, [], { resources: [db] }), SECOND);
+      });
+      const [{ breaker, openNodes } = {}] = merge.condition().resources;
+      const names = merge.nodes().flatMap(({ node, open }) => (open ? [node] : []));
+      return [breaker, openNodes, names.join()];
+    };
+    expect(second('open', 'half-open', 'open')).toEqual(['open', 3, 'api-1,api-2,api-3']);
+    expect(second('half-open', 'half-open', 'closed')).toEqual(['half-open', 2, 'api-1,api-2']);
+    expect(second('closed', 'closed', 'closed')).toEqual(['closed', 0, '']);
+  });
+
   it('merges times, the keys that are denied most, and the values in demand', () => {
     const merge = new FleetMerge(100);
     const times = new LogLinear();

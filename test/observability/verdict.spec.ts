@@ -204,13 +204,18 @@ describe('the verdict', () => {
   });
 
   it('names the nodes whose breaker is open, as many as there is room for', () => {
-    const of = (open: readonly string[], nodeCount = 3, openNodes = open.length) =>
+    const of = (
+      open: readonly string[],
+      nodeCount = 3,
+      openNodes = open.length,
+      breaker: 'open' | 'half-open' = 'open',
+    ) =>
       verdict(
         quietFleet({
           nodes: ['e', 'd', 'c', 'b', 'a'].map((name) =>
             open.includes(name) ? node(name, false, 'cache', 'db') : node(name),
           ),
-          ...{ nodeCount, resources: [resource('db', { breaker: 'open', openNodes })] },
+          ...{ nodeCount, resources: [resource('db', { breaker, openNodes })] },
         }),
       ).text;
     expect([of(['b']), of(['a', 'c']), of(['a', 'b', 'c'])]).toEqual([
@@ -222,6 +227,8 @@ describe('the verdict', () => {
       'The breaker of db is open on 4 of 9 nodes (a, b, c and 1 more).',
     );
     expect(of(['a'], 1)).toBe('The breaker of db is open.');
+    // All of them try again: that is not closed yet.
+    expect(of(['a', 'c'], 3, 2, 'half-open')).toBe(of(['a', 'c']));
     // Older versions do not say on which.
     expect(of([], 9, 2)).toBe('The breaker of db is open on 2 of 9 nodes.');
   });

@@ -49,11 +49,7 @@ function stateText(row: ResourceRow, nodeCount: number): string {
   const isNamed = openOn.length === openNodes && openNodes < 4;
   const where = isNamed ? openOn.join(', ') : plural(openNodes, 'node');
   const breaker =
-    row.breaker === 'open'
-      ? `breaker open${nodeCount > 1 ? ` on ${where}` : ''}`
-      : row.breaker === 'half-open'
-        ? 'breaker tries again'
-        : '';
+    openNodes > 0 ? `breaker ${row.breaker}${nodeCount > 1 ? ` on ${where}` : ''}` : '';
   const cause = own?.cause ? `: ${CAUSES[own.cause] ?? own.cause}` : '';
   switch (row.phase) {
     case 'degraded':

@@ -1,4 +1,5 @@
 import { LogLinear } from '../../common/histogram.js';
+import { isNotClosed } from '../../protection/breaker-state.js';
 import { noCounts, type Counts } from '../series.js';
 import { Reading, SeriesTable, type SeriesRow } from '../series-table.js';
 import { joinConditions, type JoinedCondition, type NodeCondition } from '../node-condition.js';
@@ -250,7 +251,7 @@ const MOST_OPEN = 8;
 
 const openIn = ({ resources }: NodeCondition): string[] =>
   resources
-    .flatMap(({ resource, breaker }) => (breaker === 'open' ? [resource] : []))
+    .flatMap(({ resource, breaker }) => (isNotClosed(breaker) ? [resource] : []))
     .slice(0, MOST_OPEN);
 
 const MOST_APPS = 12;
