@@ -127,15 +127,22 @@ describe('alerts in a list', () => {
     ]);
   });
 
-  it('have a cause before its effects of the same severity, from its first sign on', () => {
-    const effects = [alert('denialRise', { sinceMs: 9 }), alert('qpsRise', { severity: 'info' })];
+  it('have a cause before its effects of the same state and severity, and none above one that fires', () => {
+    const effects = [
+      alert('denialRise', { sinceMs: 9 }),
+      alert('qpsRise', { severity: 'info' }),
+      alert('slowCalls', { state: 'pending', sinceMs: 9 }),
+      alert('errorRate', { severity: 'critical' }),
+    ];
     const causes = [
       alert('overload', { state: 'pending', sinceMs: 8 }),
       alert('breakerOpen', { sinceMs: 1 }),
       alert('storeAway', { severity: 'critical', value: 0 }),
     ];
     expect([...effects, ...causes].sort(byUrgency).map(({ rule }) => rule)).toEqual([
-      ...['overload', 'breakerOpen', 'denialRise', 'qpsRise', 'storeAway'],
+      ...['errorRate', 'breakerOpen', 'denialRise', 'qpsRise'],
+      ...['overload', 'slowCalls'],
+      'storeAway',
     ]);
   });
 

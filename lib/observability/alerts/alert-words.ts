@@ -48,17 +48,12 @@ const SEVERITIES: readonly Alert['severity'][] = ['critical', 'warning', 'info']
 /** States from which rises of figures follow. */
 const CAUSE = /storeAway|overload|line|breakerOpen/;
 
-/**
- * Those that fire first, the most severe of them before the others, of these the causes; then the latest. A cause is there
- * from its first sign on: that it is pending says that it has not lasted yet.
- */
+/** Those that fire come first; of one state the severe before the others, of one severity the causes; then the latest. */
 export function byUrgency(one: Alert, other: Alert): number {
-  const place = (alert: Alert): number => {
-    const isCause = CAUSE.test(alert.rule);
-    const state = shownState(alert);
-    const first = isCause && state === 'pending' ? 0 : STATES.indexOf(state);
-    return first * 6 + SEVERITIES.indexOf(alert.severity) * 2 + (isCause ? 0 : 1);
-  };
+  const place = (alert: Alert): number =>
+    STATES.indexOf(shownState(alert)) * 6 +
+    SEVERITIES.indexOf(alert.severity) * 2 +
+    (CAUSE.test(alert.rule) ? 0 : 1);
   return place(one) - place(other) || other.sinceMs - one.sinceMs;
 }
 
