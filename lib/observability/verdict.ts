@@ -1,6 +1,13 @@
 import { isNotClosed } from '../protection/breaker-state.js';
 import { plain, type Alert } from './alerts/alert.js';
-import { byUrgency, inState, isEnding, ruleTitle, seriesTitle } from './alerts/alert-words.js';
+import {
+  byUrgency,
+  inState,
+  isEnding,
+  levelOf,
+  ruleTitle,
+  seriesTitle,
+} from './alerts/alert-words.js';
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
@@ -311,9 +318,8 @@ function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
   const { text, series, rule, severity } = first;
   // The name of a state says all of it; of a figure it is worth to know how much.
   const isState = (STATE_RULES as readonly string[]).includes(rule);
-  const level = severity === 'critical' ? 'bad' : severity;
   const fire = firing.length === 1 ? '1 alert fires' : `${firing.length} alerts fire`;
-  return say('alerts', level, `${fire}: ${listed(firing)}.`, {
+  return say('alerts', levelOf(severity), `${fire}: ${listed(firing)}.`, {
     why: isState ? undefined : plain(text.replace(`${plain(series)}: `, '')),
     series,
   });

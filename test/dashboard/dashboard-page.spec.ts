@@ -191,7 +191,8 @@ describe('the page, in a browser', () => {
         store: { isUp: false, awayNodes: 1, sinceMs: undefined },
         resources: frame.state.resources.map((one) => ({ ...one, phase: 'degraded' })),
         alerts: [
-          ...['storeAway', 'errorRate', 'relapse', 'peak', 'nodeSilent'].map(alert),
+          { ...alert('storeAway'), severity: 'critical' },
+          ...['errorRate', 'relapse', 'peak', 'nodeSilent'].map(alert),
           { ...alert('overload'), value: 0 },
           { ...alert('slowCalls'), series: `resource:${frame.state.resources[0]!.resource}` },
           { ...alert('qpsRise'), state: 'resolved', endedMs: frame.nowMs },
@@ -212,6 +213,15 @@ describe('the page, in a browser', () => {
     ]) {
       await watched.page.locator('.card').filter({ hasText: text }).first().waitFor();
     }
+    // A severity has the colour of the verdict that is as bad.
+    const dots = `[...document.querySelectorAll('.alert-list .dot')].map((one) => {
+      const valueOf = (name) => getComputedStyle(one).getPropertyValue(name);
+      const colour = ['--allow', '--degraded', '--deny'].find((name) => valueOf(name) === valueOf('--tone'));
+      return one.ariaLabel + ' ' + colour;
+    })`;
+    expect(await inPage(watched.page, dots)).toEqual([
+      ...['critical, firing --deny', 'warning, firing --degraded', 'warning, firing --degraded'],
+    ]);
     const picture = watched.page.locator('.flow-picture');
     await picture.getByText('+ 1 node').waitFor();
     expect(await picture.getByText(/^not seen since \d\d:\d\d$/).count()).toBe(2);

@@ -4,9 +4,11 @@ import {
   alertText,
   byUrgency,
   inState,
+  levelOf,
 } from '../../lib/observability/alerts/alert-words.js';
 import { QUIET, type AlertState } from '../../lib/observability/alerts/evaluate.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
+import { verdict, type WatchedFleet } from '../../lib/observability/verdict.js';
 
 describe('the sentence of an alert', () => {
   const said = (
@@ -144,6 +146,15 @@ describe('alerts in a list', () => {
       ...['overload', 'slowCalls'],
       'storeAway',
     ]);
+  });
+
+  it('look as bad as the verdict that is about them', () => {
+    for (const severity of ['info', 'warning', 'critical'] as const) {
+      const state = { alerts: [alert('peak', { severity })], series: [], resources: [] };
+      const { level } = verdict(state as unknown as WatchedFleet);
+      expect([severity, levelOf(severity)]).toEqual([severity, level]);
+    }
+    expect(levelOf('critical')).toBe('bad');
   });
 
   it('are counted in that order, each once', () => {

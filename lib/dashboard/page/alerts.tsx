@@ -5,6 +5,7 @@ import {
   alertText,
   byUrgency,
   inState,
+  levelOf,
   ruleTitle,
   shownState,
 } from '../../observability/alerts/alert-words.js';
@@ -75,7 +76,11 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
   };
   return (
     <li class={state}>
-      <span class={`dot ${state}`} role="img" aria-label={state} />
+      <span
+        class={`dot ${state} ${levelOf(alert.severity)}`}
+        role="img"
+        aria-label={`${alert.severity}, ${state}`}
+      />
       <b>{ruleTitle(alert.rule)}</b>
       <span class="when">
         {when}

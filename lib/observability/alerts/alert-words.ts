@@ -45,6 +45,10 @@ export function shownState(alert: Alert): ShownAlertState {
 const STATES: readonly ShownAlertState[] = ['firing', 'pending', 'ending', 'muted', 'resolved'];
 const SEVERITIES: readonly Alert['severity'][] = ['critical', 'warning', 'info'];
 
+/** How bad that is, as the level of a verdict: a severity looks the same wherever it is shown. */
+export const levelOf = (severity: Alert['severity']): 'info' | 'warning' | 'bad' =>
+  severity === 'critical' ? 'bad' : severity;
+
 /** States from which rises of figures follow. */
 const CAUSE = /storeAway|overload|line|breakerOpen/;
 
