@@ -1,10 +1,12 @@
 import {
+  byDenials,
   capacityText,
   denialsOf,
   errorPart,
   isHot,
   lossOf,
   promiseOf,
+  shareTone,
   storeJudgement,
 } from '../../lib/dashboard/page/judge.js';
 import { labelsOf } from '../../lib/dashboard/page/marks.js';
@@ -30,6 +32,26 @@ describe('denials on the page', () => {
     expect(denialsOf(100, 5, null)).toMatchObject({ tone: 'ok', word: '5 % of all' });
     expect(denialsOf(100, 6, null).tone).toBe('bad');
     expect(denialsOf(0, 0, null)).toMatchObject({ tone: 'ok', word: '0 % of all' });
+  });
+});
+
+describe('policies on the page', () => {
+  it('have those first that turn most away in a second, then the busiest', () => {
+    const rows = [
+      { name: 'search-user', rate: 107, denied: 0 },
+      { name: 'cart', rate: 3, denied: 0 },
+      { name: 'login-ip', rate: 7, denied: 2 },
+      { name: 'pages', rate: 900, denied: 9 },
+    ];
+    expect(rows.sort(byDenials).map(({ name }) => name)).toEqual([
+      ...['pages', 'login-ip', 'search-user', 'cart'],
+    ]);
+  });
+
+  it('have a bar and a figure in red above 5 %, as their note says', () => {
+    expect([0, 0.005, 0.02, 0.05, 0.0501, 1].map(shareTone)).toEqual([
+      ...['', '', 'degraded', 'degraded', 'deny', 'deny'],
+    ]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { type ComponentChildren } from 'preact';
 import { percent } from './format.js';
+import { shareTone } from './judge.js';
 import { go, type View } from './live.js';
 
 export function Card(props: {
@@ -97,13 +98,13 @@ export function Pairs({
 }
 
 export function Share({ part }: { part: number }) {
-  const tone = part > 0.05 ? 'deny' : part > 0.005 ? 'degraded' : '';
+  const tone = shareTone(part);
   return (
     <div class="use">
       <div class="bar">
         <i class={tone} style={{ width: `${Math.min(100, part * 100)}%` }} />
       </div>
-      <span>{percent(part)}</span>
+      <span class={`is-${tone}`}>{percent(part)}</span>
     </div>
   );
 }

@@ -35,6 +35,16 @@ export function denialsOf(
   };
 }
 
+/** The colour of a part that is denied, of its bar and of its figure. */
+export const shareTone = (part: number): 'deny' | 'degraded' | '' =>
+  part > MANY_DENIED ? 'deny' : part > 0.005 ? 'degraded' : '';
+
+/** Those first that turn most requests away in a second; of others the busiest. */
+export const byDenials = (
+  one: Pick<SeriesState, 'rate' | 'denied'>,
+  other: Pick<SeriesState, 'rate' | 'denied'>,
+): number => other.denied - one.denied || other.rate - one.rate;
+
 /** Of the time that a decision waits: within the one part it is fast, above the other it is slow. */
 const FAST = 0.25;
 const SLOW = 0.5;

@@ -17,7 +17,7 @@ import {
   shown,
   text,
 } from './format.js';
-import { nodeState } from './judge.js';
+import { byDenials, nodeState } from './judge.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
 import { degradedOf, RateCharts, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
@@ -94,13 +94,13 @@ function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
 function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.state.series
     .filter(({ name }) => name.startsWith('policy:'))
-    .sort((a, b) => b.denied - a.denied || b.rate - a.rate)
+    .sort(byDenials)
     .slice(0, 7);
   return (
     <Card
       id="policies"
       title="Policies"
-      note="busiest first; denied above 5 % is red"
+      note="most denials/s first; above 5 % is red"
       side={<MoreButton to="policies" text="All policies" />}
     >
       {rows.length === 0 ? (
