@@ -25,7 +25,7 @@ export interface PageFrame {
   readonly state: WatchedState;
   /** Of the fleet, the busiest first; the process itself where it is alone. */
   readonly nodes: readonly FleetNode[];
-  /** The others, which cannot be seen while Redis is away; null where all are seen. */
+  /** The others, which cannot be seen while Redis is away and until they are merged again; null where all are seen. */
   readonly unseen: UnseenNodes | null;
   /** Those of the fleet that the figures are without, in words; empty where they are of all. */
   readonly leftOut: string;

@@ -28,7 +28,7 @@ import {
   type ShownResource,
 } from './frame.js';
 import { roomOf } from './room.js';
-import { sharesOf, unseenBy } from './unseen.js';
+import { isRejoining, rejoiningVerdict, sharesOf, unseenBy } from './unseen.js';
 import { Incidents, usualOf, type Usual } from './usual.js';
 import { type FrameEvents } from './viewers.js';
 
@@ -72,6 +72,8 @@ export class Frames {
   private readonly incidents = new Incidents();
   /** The fleet as a frame has seen it last. */
   private seen: FleetState | undefined;
+  /** The fleet as it was before Redis went away, until its nodes are merged again. */
+  private before: FleetState | undefined;
   private readonly version = libraryVersion();
 
   constructor(private readonly deps: FramesDeps) {}
@@ -90,22 +92,29 @@ export class Frames {
     const { monitor, limiter, config, clock, build, canWrite, viewers, actions } = this.deps;
     const own = monitor.state();
     const isAway = own.store?.isUp === false;
-    const fleet = await this.fleetBeside(own);
+    const nowMs = Math.round(clock.epochMs(clock.now()));
+    const merged = await this.fleetBeside(own);
+    const before = this.before ?? this.lastSeen();
+    const isAlone = isAway || isRejoining(own, before, merged, nowMs);
+    const unseen = isAlone ? unseenBy(own, before) : null;
+    this.before = unseen === null ? undefined : before;
+    const fleet = unseen === null ? merged : undefined;
     this.seen = fleet ?? this.seen;
     const state = fleet ?? own;
+    const found = verdict(state);
     const stats = limiter.stats();
     const snapshot = config.current();
     return {
       ...{ build, version: this.version, seenFrom: own.nodeId, canWrite, viewers: viewers() },
       actions,
-      nowMs: Math.round(clock.epochMs(clock.now())),
+      nowMs,
       scope: fleet === undefined ? 'process' : 'fleet',
       storeKind: limiter.redis === undefined ? 'memory' : 'redis',
       storeTimeoutMs: limiter.redis?.timeoutMs ?? null,
-      verdict: verdict(state),
+      verdict: unseen === null || isAway ? found : rejoiningVerdict(found, unseen),
       state: shown(state),
       nodes: fleet?.nodes ?? [alone(own)],
-      unseen: isAway ? unseenBy(own, this.lastSeen()) : null,
+      unseen,
       leftOut: fleet === undefined ? '' : leftOut(fleet),
       inProcess: this.inProcess(stats),
       usual: await this.usualNow(isAway, state),

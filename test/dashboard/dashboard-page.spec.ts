@@ -209,7 +209,7 @@ describe('the page, in a browser', () => {
         /And 5 more, 3 firing, 1 ending, 1 over: .*Cluster is overloaded, Traffic rises\./,
       ],
       ...['without 2 of another version', '6 firing, 1 ending, 1 over', 'alert: Calls are slow'],
-      ...['api-2, api-3: not seen since', 'not known while Redis is away', 'by itself'],
+      ...['api-2, api-3: not seen since', 'not known of the others', 'by itself'],
     ]) {
       await watched.page.locator('.card').filter({ hasText: text }).first().waitFor();
     }

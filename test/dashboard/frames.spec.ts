@@ -23,7 +23,10 @@ function stand() {
     nodes: [node('api-1'), node('api-2'), node('api-3'), node('api-4', true)],
   });
   const { nodes: _nodes, ...shared } = fleet;
-  const known = { own: { ...shared, nodeId: 'api-1', nodeCount: 3 } as MonitorState, fleet };
+  const known: { own: MonitorState; fleet: FleetState | undefined } = {
+    own: { ...shared, nodeId: 'api-1', nodeCount: 3 },
+    fleet,
+  };
   const merged: { last?: FleetState } = {};
   let histories = 0;
   const minutes = {
@@ -56,23 +59,33 @@ function stand() {
     const store = { isUp: false, awayNodes: 1, sinceMs: SEEN_MS };
     known.own = { ...known.own, store };
   };
+  /** Redis answers again, and nobody has merged anything since. */
+  const comeBack = (): void => {
+    const sinceMs = clock.epochMs(clock.now());
+    known.own = { ...known.own, store: { isUp: true, awayNodes: 0, sinceMs } };
+    known.fleet = undefined;
+  };
+  const merge = (...names: string[]): void => {
+    const nodes = names.map((name) => node(name));
+    known.fleet = { ...fleet, nodes, atMs: clock.epochMs(clock.now()) };
+  };
   const deny = (source: ShownKey['source']): void => {
     const deniedKeys = [{ policy: 'login', key: '1a2b3c4d', denied: 30, source }];
     known.own = { ...known.own, deniedKeys };
-    known.fleet = { ...known.fleet, deniedKeys };
+    known.fleet = { ...known.fleet!, deniedKeys };
   };
   const give = (guarantees: Record<string, number>): void => {
     const apps = Object.entries(guarantees).map(([app, guaranteed]) => ({ app, guaranteed, nodes: 3, modes: {}, denied: 0 })); // oxfmt-ignore
     known.own = { ...known.own, quota: { apps } as unknown as MonitorState['quota'] };
   };
   const alarm = (...alerts: Partial<Alert>[]): void => {
-    known.fleet = { ...known.fleet, alerts: alerts as Alert[] };
+    known.fleet = { ...known.fleet!, alerts: alerts as Alert[] };
   };
   const own = (state: object): void => {
     known.own = { ...known.own, ...state };
-    known.fleet = { ...known.fleet, ...state };
+    known.fleet = { ...known.fleet!, ...state };
   };
-  return { clock, goAway, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  return { clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -88,6 +101,45 @@ describe('a frame of the page', () => {
     expect({ count, nodes, seenMs }).toEqual({
       ...{ count: 2, nodes: [node('api-2'), node('api-3')], seenMs: SEEN_MS },
     });
+  });
+
+  it('keeps them after Redis is back until they are merged again, and does not call that calm', async () => {
+    const { clock, frames, goAway, comeBack, merge } = stand();
+    await frames.frame();
+    goAway();
+    await frames.frame();
+    comeBack();
+    const told = async () => {
+      const { scope, verdict, nodes, unseen } = await frames.frame();
+      return [scope, verdict.kind, nodes.length, unseen?.nodes.length];
+    };
+    const { verdict, unseen } = await frames.frame();
+    expect(verdict).toMatchObject({
+      ...{ kind: 'store', level: 'info' },
+      text: 'Redis answers again; the other 2 nodes have not told their figures yet.',
+    });
+    expect(unseen!.said).toMatch(/: 2 other nodes have told nothing since Redis is back\. All 3/);
+    expect(await told()).toEqual(['process', 'store', 1, 2]);
+    // The one that merges knows itself first.
+    clock.advance(3000);
+    merge('api-1', 'api-2');
+    expect(await told()).toEqual(['process', 'store', 1, 2]);
+    merge('api-1', 'api-2', 'api-3');
+    expect(await told()).toEqual(['fleet', 'quiet', 3, undefined]);
+  });
+
+  it('does not wait for nodes that were gone when Redis came back, and tells what is wrong', async () => {
+    const { clock, frames, goAway, comeBack, merge, own } = stand();
+    await frames.frame();
+    goAway();
+    await frames.frame();
+    comeBack();
+    own({ resources: [{ resource: 'db', breaker: 'open', openNodes: 1 }] });
+    merge('api-1', 'api-2');
+    expect((await frames.frame()).verdict.kind).toBe('breaker');
+    clock.advance(31_000);
+    const { scope, unseen } = await frames.frame();
+    expect([scope, unseen]).toEqual(['fleet', null]);
   });
 
   it('says of the total what it knows: of this node, of all when they were seen, and the most of shares', async () => {

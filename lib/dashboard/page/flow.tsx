@@ -433,7 +433,7 @@ export function FlowList({ frame }: { readonly frame: PageFrame }) {
       <li class="dim">
         {frame.unseen === null
           ? `${plural(frame.state.nodeCount, 'node')} decide`
-          : `${shown(frame.seenFrom)} decides by itself; ${plural(frame.unseen.count, 'other node')} cannot be seen until Redis is back`}
+          : `${shown(frame.seenFrom)} alone; ${plural(frame.unseen.count, 'other node')} not seen`}
       </li>
     </ul>
   );

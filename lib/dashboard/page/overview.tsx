@@ -180,8 +180,8 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
             .slice(0, 5)
             .map(({ node }) => shown(node))
             .join(', ') || plural(unseen.count, 'more node')}
-          {unseen.nodes.length > 5 ? ` and ${unseen.count - 5} more` : ''}: {notSeen(unseen)};
-          without Redis each decides by itself.
+          {unseen.nodes.length > 5 ? ` and ${unseen.count - 5} more` : ''}: {notSeen(unseen)}
+          {!state.store?.isUp && '; without Redis each decides by itself'}.
         </p>
       )}
       {behind.length > 0 && (
@@ -271,7 +271,7 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
   const behind = state.config?.behind ?? 0;
   const reached =
     frame.unseen !== null
-      ? 'not known while Redis is away'
+      ? 'not known of the others'
       : behind === 0
         ? 'all nodes'
         : `${state.nodeCount - behind} of ${plural(state.nodeCount, 'node')}`;

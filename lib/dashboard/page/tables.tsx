@@ -242,7 +242,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
       show: (node) => {
         const [tone, word] = nodeState(node, revision);
         if (lost.includes(node)) {
-          return `${notSeen(unseen!)}; without Redis it decides by itself, with its share`;
+          return `${notSeen(unseen!)}${state.store?.isUp ? '' : '; without Redis it decides by itself, with its share'}`;
         }
         if (tone === '') return 'well';
         const which = node.open && `: ${node.open.map(shown).join(', ')}`;
