@@ -316,19 +316,22 @@ function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
     return say('alerts', 'info', `Calm again. ${end} if it stays so: ${listed(ending, '"')}.`);
   }
   const { text, series, rule, severity } = first;
-  // The name of a state says all of it; of a figure it is worth to know how much.
-  const isState = (STATE_RULES as readonly string[]).includes(rule);
   const fire = firing.length === 1 ? '1 alert fires' : `${firing.length} alerts fire`;
   return say('alerts', levelOf(severity), `${fire}: ${listed(firing)}.`, {
-    why: isState ? undefined : plain(text.replace(`${plain(series)}: `, '')),
+    // Of a figure it is worth to know how much.
+    why: isState(rule) ? undefined : plain(text.replace(`${plain(series)}: `, '')),
     series,
   });
 }
 
+/** The name of a state says all of it; that of a figure does not say whose. */
+const isState = (rule: string): boolean => (STATE_RULES as readonly string[]).includes(rule);
+
 /** `Traffic rises (search), Calls are slow (catalog-db) and 2 more`. */
 function listed(alerts: readonly Alert[], quote = ''): string {
   const all = alerts.map(({ rule, series }) => {
-    const subject = seriesTitle(series);
+    const whole = series === 'store' ? 'Redis' : 'all requests';
+    const subject = seriesTitle(series) || (isState(rule) ? '' : whole);
     const of = subject === '' ? '' : ` (${plain(subject)})`;
     return `${quote}${plain(ruleTitle(rule))}${quote}${of}`;
   });

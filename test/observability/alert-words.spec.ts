@@ -43,6 +43,19 @@ describe('the sentence of an alert', () => {
     ]);
   });
 
+  it('says of one that ends what was so, and below which figure it fell', () => {
+    const ending = ['storeAway', 'overload', 'breakerOpen'].map((id) => said(id, 0, 1));
+    expect([...ending, said('errorRate', 0, 0.01)]).toEqual([
+      'total: over: Redis did not answer; processes decided by themselves',
+      'total: over: all apps together asked for more than the capacity',
+      'total: over: the breaker was open',
+      'total: errors fell below 1 % of the requests, in the last minute or in the last 5 min',
+    ]);
+    expect(said('storeAway', 1, 1, { series: 'store' })).toBe(
+      'store: Redis does not answer; processes decide by themselves',
+    );
+  });
+
   it('has as many digits as it takes to see that one figure is above the other', () => {
     expect([
       said('qpsRise', 12_341, 12_339),

@@ -48,7 +48,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     ],
     [
       'alerts',
-      '2 alerts fire: Answers get slower (search), Traffic rises.',
+      '2 alerts fire: Answers get slower (search), Traffic rises (all requests).',
       'it is so',
       {
         alerts: [
@@ -180,7 +180,7 @@ describe('the verdict', () => {
       alert(rule, 'total'),
     );
     expect(verdict(quietFleet({ alerts: many })).text).toBe(
-      '5 alerts fire: Requests stand in line, Traffic rises, Errors and 2 more.',
+      '5 alerts fire: Requests stand in line, Traffic rises (all requests), Errors (all requests) and 2 more.',
     );
   });
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { apart, figure, lastText, percent } from '../figures.js';
 import { type Severity } from './alert-options.js';
 import { type AlertState } from './evaluate.js';
+import { type StateRuleName } from './rule-names.js';
 import { isHeld, type Rule } from './rules.js';
 
 /** Names of policies, apps and resources come from code and configuration, and yet nothing but text may be told. */
@@ -55,15 +56,31 @@ export function fingerprintOf(rule: string, series: string, cluster: string): st
 export const keyOf = ({ fingerprint, state, sinceMs }: Alert): string =>
   `${fingerprint}-${state}-${sinceMs}`;
 
-const STATE_TEXTS: Readonly<Record<string, string>> = {
-  storeAway: 'Redis does not answer; processes decide by themselves',
-  overload: 'all apps together ask for more than the capacity',
-  line: 'requests stand in line before the application',
-  nodeSilent: 'says nothing, and did not say that it leaves',
-  configBehind: 'not all nodes are on the latest revision of the configuration',
-  breakerOpen: 'the breaker is open',
-  levelHeld: 'answers are of level 3 or 4',
-  relapse: 'falls back again and again',
+/** While it is so, and when it was. */
+const STATE_TEXTS: Readonly<Record<StateRuleName, readonly [now: string, then: string]>> = {
+  storeAway: [
+    'Redis does not answer; processes decide by themselves',
+    'Redis did not answer; processes decided by themselves',
+  ],
+  overload: [
+    'all apps together ask for more than the capacity',
+    'all apps together asked for more than the capacity',
+  ],
+  line: [
+    'requests stand in line before the application',
+    'requests stood in line before the application',
+  ],
+  nodeSilent: [
+    'says nothing, and did not say that it leaves',
+    'said nothing, and had not said that it leaves',
+  ],
+  configBehind: [
+    'not all nodes are on the latest revision of the configuration',
+    'not all nodes were on the latest revision of the configuration',
+  ],
+  breakerOpen: ['the breaker is open', 'the breaker was open'],
+  levelHeld: ['answers are of level 3 or 4', 'answers were of level 3 or 4'],
+  relapse: ['falls back again and again', 'fell back again and again'],
 };
 
 /** The alert in one sentence. */
@@ -76,7 +93,8 @@ export function sentenceOf(
   if (phase === 'resolved') return `${name}: ${rule.id} is over${reason ? ` (${reason})` : ''}`;
   // An alert lasts for a while after its cause is gone.
   if (isHeld(rule)) {
-    return `${name}: ${value < threshold ? 'no longer so: ' : ''}${STATE_TEXTS[rule.name]!}`;
+    const [now, then] = STATE_TEXTS[rule.name];
+    return `${name}: ${value < threshold ? `over: ${then}` : now}`;
   }
   const above = value > threshold ? 'above' : 'no longer above';
   const last = lastText(rule.windowMs);
@@ -91,6 +109,10 @@ export function sentenceOf(
       return `${name}: p99 was ${now} ms ${last}, ${above} ${usual} ms`;
     }
     case 'errorRate':
+      // The value is the lesser part of two times: of which of them is not known.
+      if (value < threshold) {
+        return `${name}: errors fell below ${most} of the requests, ${last} or ${lastText(rule.longWindowMs)}`;
+      }
       return `${name}: at least ${part} of the requests failed ${last}, and ${lastText(rule.longWindowMs)}, ${above} ${most}`;
     case 'denialRise':
       return `${name}: ${part} of the requests were denied ${last}, ${above} ${most}`;
