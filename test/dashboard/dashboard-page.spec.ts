@@ -156,6 +156,11 @@ describe('the page, in a browser', () => {
     await page.emulateMedia({ colorScheme: 'light' });
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await theme()).toBe('light');
+    // The address says more than the choice of before, if it names a theme that there is.
+    await page.goto(`${url}?theme=dark`);
+    expect(await theme()).toBe('dark');
+    await page.goto(`${url}?theme=darker`);
+    expect(await theme()).toBe('light');
   });
 
   it('shows each view, readable by everybody', async () => {
