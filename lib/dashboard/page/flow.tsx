@@ -58,7 +58,9 @@ function placesOf({ nodes, state, unseen }: PageFrame): Place[] {
   const seen = nodes.map((one): Place => {
     const [tone, note] = nodeState(one, revision);
     const byApp = new Map(one.apps?.map(({ app, used }) => [shown(app), used] as const));
-    return { name: shown(one.node), rate: one.rate, tone, note, byApp };
+    // Tokens, as all of the picture has them: requests are more where some are turned away.
+    const rate = state.quota === undefined ? one.rate : sum([...byApp.values()], (used) => used);
+    return { name: shown(one.node), rate, tone, note, byApp };
   });
   const without = { rate: undefined, tone: 'unseen', byApp: new Map<string, number>() } as const;
   const lost = (unseen?.nodes ?? []).slice(0, MOST_NODES - 4).map(({ node }): Place => {
