@@ -3,6 +3,7 @@ import { isNotClosed, type BreakerKind } from '../protection/breaker-state.js';
 import { type Facts } from './sources.js';
 import { type Mark } from './state.js';
 
+export const OVERLOAD_BEGINS = 'overload begins';
 const MOST_MARKS = 64;
 /** No chart goes further back. */
 const KEPT_MS = 168 * 3_600_000;
@@ -56,7 +57,7 @@ export class Marks {
       changes.push(['epoch', `epoch ${facts.epoch}: the store has lost state`]);
     }
     if ((facts.overloaded ?? false) !== (before.overloaded ?? false)) {
-      changes.push(['overload', facts.overloaded ? 'overload begins' : 'overload is over']);
+      changes.push(['overload', facts.overloaded ? OVERLOAD_BEGINS : 'overload is over']);
     }
     const revision = facts.config?.revision ?? 0;
     if (revision > (before.config?.revision ?? 0)) {

@@ -11,6 +11,7 @@ import {
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
+import { OVERLOAD_BEGINS } from './marks.js';
 import { type AppState, type FleetNode, type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
@@ -103,7 +104,9 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
   const lost = `${capital(loser.app)} loses most: ${away}.`;
   const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
   const asked = part === undefined ? 'more than the capacity' : `${part} of capacity`;
-  const causes = [cause, causeOfLoss(loser, state), alsoLose(others)];
+  const began = state.marks.findLast(({ text }) => text === OVERLOAD_BEGINS)?.atMs;
+  const since = began && `since ${timeOf(began)}`;
+  const causes = [cause, causeOfLoss(loser, state), alsoLose(others), since];
   return say('overload', 'bad', `Overload: ${asked} asked for. ${lost}`, {
     why: causes.filter(Boolean).join('; '),
     series: link,

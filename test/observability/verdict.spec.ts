@@ -277,6 +277,16 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(own)).text).toBe('Redis is away: this node decides by itself.');
   });
 
+  it('says since when there is an overload', () => {
+    const marks = [
+      { atMs: 0, kind: 'overload', text: 'overload begins' },
+      { atMs: 60_000, kind: 'overload', text: 'overload is over' },
+      { atMs: 3_720_000, kind: 'overload', text: 'overload begins' },
+    ] as const;
+    expect(verdict(quietFleet({ quota, series: SERIES, marks })).why).toMatch(/; since 01:02 UTC$/);
+    expect(verdict(quietFleet({ quota, series: SERIES })).why).not.toContain('since');
+  });
+
   it('says of an overload which apps lose, the one that loses most with its cause', () => {
     const app = (name: string, denied: number, more: Partial<AppState> = {}): AppState => ({
       ...{ ...search, app: name, guaranteed: 100, burst: 200, used: 120, denied },
