@@ -1,9 +1,8 @@
 import { type NodeMode } from '../local/lease-calls.js';
 import { isNotClosed, type BreakerKind } from '../protection/breaker-state.js';
 import { type Facts } from './sources.js';
-import { type Mark } from './state.js';
+import { OVERLOAD_BEGINS, type Mark } from './state.js';
 
-export const OVERLOAD_BEGINS = 'overload begins';
 const MOST_MARKS = 64;
 /** No chart goes further back. */
 const KEPT_MS = 168 * 3_600_000;

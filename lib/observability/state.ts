@@ -159,6 +159,9 @@ export interface LearningState {
   readonly needed: number;
 }
 
+/** The text of a mark. */
+export const OVERLOAD_BEGINS = 'overload begins';
+
 /** Something that happened, for charts. */
 export interface Mark {
   readonly atMs: number;

@@ -11,7 +11,7 @@ import {
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
-import { OVERLOAD_BEGINS } from './marks.js';
+import { OVERLOAD_BEGINS } from './state.js';
 import { type AppState, type FleetNode, type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
