@@ -11,8 +11,13 @@ import {
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
-import { OVERLOAD_BEGINS } from './state.js';
-import { type AppState, type FleetNode, type SeriesState, type WatchedState } from './state.js';
+import {
+  OVERLOAD_BEGINS,
+  type AppState,
+  type FleetNode,
+  type SeriesState,
+  type WatchedState,
+} from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
 export interface Verdict {
