@@ -106,7 +106,6 @@ export class Sources {
       limiter.on('epoch', ({ epoch }) => (this.epoch = epoch)),
       limiter.on('overload', ({ overloaded }) => (this.overloaded = overloaded)),
       limiter.on('quota_adjust', (adjust) => {
-        this.appDenials.adjust(adjust);
         if (this.adjusts.length < MOST_ADJUSTS) this.adjusts.push(adjust);
       }),
     ];
@@ -322,20 +321,13 @@ const FADES = 0.9;
 
 /** The denials of each app lately, by the tier that denied; ticks are seconds. */
 class DenialsLately {
-  /** During overload: tokens per second that an app may have of the cluster. */
-  private readonly shares = new Map<string, number>();
   private readonly byApp = new Map<
     string,
     { seen: AppDenials; denied: number; byCluster: number }
   >();
 
-  adjust({ app, perSecond, overloaded }: QuotaAdjust): void {
-    if (overloaded) this.shares.set(app, perSecond);
-    else this.shares.delete(app);
-  }
-
   add({ apps }: QuotaStats): void {
-    for (const [app, { denied, bySource, burst }] of Object.entries(apps)) {
+    for (const [app, { denied, bySource }] of Object.entries(apps)) {
       const byCluster = bySource.local.deniedByCluster + bySource.store.deniedByCluster;
       const seen = { app, denied, byCluster };
       const known = this.byApp.get(app);
@@ -343,11 +335,8 @@ class DenialsLately {
         this.byApp.set(app, { seen, denied, byCluster });
         continue;
       }
-      // A share that reaches the ceiling is cut for nobody: beyond it there is nothing on an idle cluster either.
-      const isCut = (this.shares.get(app) ?? 0) < burst;
-      const moreByCluster = isCut ? Math.max(0, byCluster - known.seen.byCluster) : 0;
       known.denied = known.denied * FADES + Math.max(0, denied - known.seen.denied);
-      known.byCluster = known.byCluster * FADES + moreByCluster;
+      known.byCluster = known.byCluster * FADES + Math.max(0, byCluster - known.seen.byCluster);
       known.seen = seen;
     }
   }

@@ -120,17 +120,12 @@ describe('Sources', () => {
       const local = { allowed: 0, denied: counts.denied, deniedByCluster: counts.byCluster };
       const none = { allowed: 0, denied: 0, deniedByCluster: 0 };
       const bySource = { local, store: none, fallback: none };
-      const a = { ...local, bySource, burst: 200 };
-      return { quota: { decisions: 0, localHits: 0, apps: { a } } };
+      return { quota: { decisions: 0, localHits: 0, apps: { a: { ...local, bySource } } } };
     };
-    const listeners = new Map<string, (event: object) => void>();
-    const on = (name: string, listener: () => void) => (listeners.set(name, listener), () => {});
-    const mayHave = (perSecond: number, overloaded: boolean): void =>
-      listeners.get('quota_adjust')!({ app: 'a', perSecond, overloaded });
-    const limiter = { on, stats };
+    const limiter = { on: () => () => {}, stats };
     const none = { counts: () => new Map(), stats: () => ({}) };
     const deps = { limiter, transports: none, protection: none, degradation: () => undefined };
-    return { counts, mayHave, sources: new Sources(deps as unknown as SourcesDeps) };
+    return { counts, sources: new Sources(deps as unknown as SourcesDeps) };
   };
 
   it('know which tier denied an app lately, and forget what is long ago', () => {
@@ -146,21 +141,6 @@ describe('Sources', () => {
     expect(own!.byCluster / own!.denied).toBeLessThan(0.05);
     for (let second = 0; second < 60; second++) sources.tick();
     expect(sources.facts().denials).toEqual([]);
-  });
-
-  it('have denials of an app by its own ceiling, where its share of an overload reaches that', () => {
-    const { counts, mayHave, sources } = stand();
-    sources.tick();
-    const denyBy = (perSecond: number, overloaded: boolean) => {
-      mayHave(perSecond, overloaded);
-      counts.denied += 100;
-      counts.byCluster += 100;
-      return sources.tick().denials[0]!.byCluster;
-    };
-    expect(denyBy(200, true)).toBe(0);
-    expect(denyBy(199, true)).toBe(100);
-    // Without overload there are no shares; the cluster has kept it for others.
-    expect(denyBy(200, false)).toBe(190);
   });
 
   it('count a request over its limit once: degraded, or denied if no level had an answer', () => {
