@@ -9,13 +9,13 @@ const FEW_NOTES = MOST_NOTES / 4;
 const MOST_SKIP = 2 ** 20;
 /** While nobody watches: so many denials until the next look whether somebody does. */
 const UNWATCHED = 2 ** 30;
-const SECONDS_TO_HALF = 60;
+const SECONDS_OF_MINUTE = 60;
 
-/** A key that was denied often lately. */
+/** A key that was denied often in the last minute. */
 export interface DeniedKey {
   readonly policy: string;
   readonly key: string;
-  /** Denials, about; older ones count less. */
+  /** About how often in the last minute. */
   readonly denied: number;
   /** Where it was denied last. */
   readonly source: DecisionSource;
@@ -24,7 +24,11 @@ export interface DeniedKey {
 interface Cell {
   policy: string;
   key: string;
-  count: number;
+  /** What keeps the key in its cell: other keys count it down, and time halves it. */
+  hold: number;
+  /** Its denials of this minute and of the one before. */
+  minute: number;
+  before: number;
   source: DecisionSource;
 }
 
@@ -71,16 +75,22 @@ export class DeniedKeys {
     // A flood that is over left a long way to the next note.
     if (this.cells !== undefined && this.untilNextNote >= 2 * this.skip)
       this.untilNextNote = this.nextDistance();
-    if (++this.seconds % SECONDS_TO_HALF === 0) this.fade();
+    if (++this.seconds % SECONDS_OF_MINUTE === 0) this.turn();
   }
 
   /** The keys with the most denials, most first. */
   top(count: number): DeniedKey[] {
-    const known = (this.cells ?? []).filter((cell) => cell !== undefined);
-    known.sort((one, other) => other.count - one.count);
-    return known.slice(0, count).map(({ policy, key, count: denied, source }) => {
-      return { policy, key, denied, source };
-    });
+    // Of the minute before so much is still within the last sixty seconds.
+    const rest = 1 - (this.seconds % SECONDS_OF_MINUTE) / SECONDS_OF_MINUTE;
+    return (this.cells ?? [])
+      .flatMap((cell): DeniedKey | [] => {
+        if (cell === undefined) return [];
+        const { policy, key, minute, before, source } = cell;
+        const denied = Math.round(minute + before * rest);
+        return denied > 0 ? { policy, key, denied, source } : [];
+      })
+      .sort((one, other) => other.denied - one.denied)
+      .slice(0, count);
   }
 
   private add(policy: string, key: string, weight: number, source: DecisionSource): void {
@@ -88,24 +98,29 @@ export class DeniedKeys {
     const place = (spread(key, ALL_HASHES) + spread(policy, ALL_HASHES)) % CELLS;
     const cell = cells[place];
     if (cell === undefined) {
-      cells[place] = { policy, key: ownText(key), count: weight, source };
+      const own = ownText(key);
+      cells[place] = { policy, key: own, hold: weight, minute: weight, before: 0, source };
     } else if (cell.policy === policy && cell.key === key) {
-      cell.count += weight;
+      cell.hold += weight;
+      cell.minute += weight;
       cell.source = source;
-    } else if ((cell.count -= weight) < 0) {
-      Object.assign(cell, { policy, key: ownText(key), count: weight, source });
+    } else if ((cell.hold -= weight) < 0) {
+      const own = ownText(key);
+      Object.assign(cell, { policy, key: own, hold: weight, minute: weight, before: 0, source });
     }
   }
 
-  /** Halves all counts, so that the table shows keys that are denied lately. */
-  private fade(): void {
+  /** A minute has passed: keys that are denied no longer make room. */
+  private turn(): void {
     const { cells } = this;
     if (cells === undefined) return;
     for (let place = 0; place < CELLS; place++) {
       const cell = cells[place];
       if (cell === undefined) continue;
-      cell.count = Math.floor(cell.count / 2);
-      if (cell.count === 0) cells[place] = undefined;
+      cell.hold = Math.floor(cell.hold / 2);
+      cell.before = cell.minute;
+      cell.minute = 0;
+      if (cell.hold === 0 && cell.before === 0) cells[place] = undefined;
     }
   }
 
