@@ -9,7 +9,7 @@ import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
 import { percent } from '../observability/figures.js';
 import { causeOfApp, limitedKeysOf, why, type PolicyLimit } from '../observability/limited.js';
-import { verdict } from '../observability/verdict.js';
+import { secondSentence, verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
@@ -77,8 +77,9 @@ async function readFleet({ connection, prefix, clock }: OpenStore): Promise<Flee
 function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output): void {
   const apps = fleet.quota?.apps ?? [];
   const appWhy = new Map(apps.map((one) => [`app:${one.app}`, why(causeOfApp(one, fleet))]));
-  const { text, why: cause } = verdict(fleet);
-  output.log(`\nnow: ${text}${cause === undefined ? '' : `\nwhy: ${cause}`}`);
+  const now = verdict(fleet);
+  const second = secondSentence(now);
+  output.log(`\nnow: ${now.text}${second === '' ? '' : `\nwhy: ${second}`}`);
   const denied = fleet.series.filter((one) => one.denied > 0 && /^(?:app|policy):/.test(one.name));
   if (denied.length > 0) {
     const rows = denied.map(({ name, rate, denied: away }) => {
@@ -89,7 +90,7 @@ function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output):
   const keys = limitedKeysOf(fleet, (policy) => limitIn(document, policy));
   if (keys.length > 0) {
     const rows = keys.map((one) => [one.who, one.policy, Math.round(one.denied), one.why]);
-    output.log(`\n${table(['denied key', 'policy', 'denied lately', 'why'], rows)}`);
+    output.log(`\n${table(['denied key', 'policy', 'denied in 1 min', 'why'], rows)}`);
   }
   const hot = (fleet.hotValues ?? []).map(({ policy, key, perPeriod }) => [policy, key, perPeriod]);
   if (hot.length > 0) output.log(`\n${table(['policy', 'hot value', 'tokens/period'], hot)}`);

@@ -244,7 +244,7 @@ const TABLES: Readonly<
       }),
       // The figures of policies are not in the fleet's.
       ...limitedKeysOf(fleet, () => undefined).map(({ who, policy, denied, why }) => {
-        return [`key ${who}`, 'denied', policy, `about ${figure(denied)} lately`, why];
+        return [`key ${who}`, 'denied', policy, `${figure(denied)} in 1 min`, why];
       }),
     ],
     sortBy: 1,

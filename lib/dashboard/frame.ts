@@ -23,6 +23,8 @@ export interface PageFrame {
   readonly canWrite: boolean;
   readonly verdict: Verdict;
   readonly state: WatchedState;
+  /** In an overload the capacity itself is short, and not only the ceiling of some app. */
+  readonly isShort: boolean;
   /** Of the fleet, the busiest first; the process itself where it is alone. */
   readonly nodes: readonly FleetNode[];
   /** The others, which cannot be seen while Redis is away and until they are merged again; null where all are seen. */

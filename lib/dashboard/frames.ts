@@ -11,7 +11,12 @@ import {
   type MonitorState,
   type WatchedState,
 } from '../observability/state.js';
-import { limitedOf, type PolicyLimit, type ShownDenial } from '../observability/limited.js';
+import {
+  isShort,
+  limitedOf,
+  type PolicyLimit,
+  type ShownDenial,
+} from '../observability/limited.js';
 import { verdict } from '../observability/verdict.js';
 import { type OverloadStats } from '../overload/events.js';
 import { type TierCounts } from '../overload/line.js';
@@ -113,6 +118,7 @@ export class Frames {
       storeTimeoutMs: limiter.redis?.timeoutMs ?? null,
       verdict: unseen === null || isAway ? found : rejoiningVerdict(found, unseen),
       state: shown(state),
+      isShort: isShort(state) && !isAway,
       nodes: fleet?.nodes ?? [alone(own)],
       unseen,
       leftOut: fleet === undefined ? '' : leftOut(fleet),
@@ -124,7 +130,7 @@ export class Frames {
       overload: this.overload(),
       change: await this.lastChange(snapshot),
       room: roomOf({
-        ...{ quota: state.quota, isAway },
+        ...{ quota: state.quota, isAway, isShort: isShort(state) },
         reservedRatio: snapshot.document.cluster?.reservedRatio,
       }),
       shares: isAway ? sharesOf(own.quota) : null,

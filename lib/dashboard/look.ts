@@ -57,9 +57,9 @@ const ONLY_HASH =
   'Only its hash is listed, so its bucket cannot be looked at: type the key itself.';
 
 function denialText({ kind, policy, denied, why }: ShownDenial): string {
-  if (kind === 'app') return `The app of this name is denied ${figure(denied)}/s: ${why}.`;
-  const times = denied === 1 ? 'once' : `${figure(denied)} times`;
-  return `${policy} denied it ${times} lately: ${why}.`;
+  const times = `${denied === 1 ? 'once' : `${figure(denied)} times`} in the last minute`;
+  if (kind === 'app') return `The app of this name was denied ${times}: ${why}.`;
+  return `${policy} denied it ${times}: ${why}.`;
 }
 
 /** That somebody is named so is not likely: only a bucket that was used says so. */

@@ -8,14 +8,15 @@ export interface RoomSeen {
   readonly quota: QuotaState | undefined;
   readonly reservedRatio: number | undefined;
   readonly isAway: boolean;
+  readonly isShort: boolean;
 }
 
 /** May a limit be raised, and how far? Null where there is no cluster level. */
-export function roomOf({ quota, reservedRatio, isAway }: RoomSeen): ShownRoom | null {
+export function roomOf({ quota, reservedRatio, isAway, isShort }: RoomSeen): ShownRoom | null {
   if (quota?.capacity === undefined || quota.apps.length === 0) return null;
   const { capacity, apps } = quota;
   if (isAway) return { note: 'Not now: Redis is away, and a change needs it.', apps: [] };
-  if (quota.overloaded) return { note: 'Not now: the cluster is overloaded.', apps: [] };
+  if (isShort) return { note: 'Not now: the cluster is overloaded.', apps: [] };
   const given = apps.reduce((sum, { guaranteed }) => sum + guaranteed, 0);
   const most = capacity * (1 - (reservedRatio ?? new ClusterOptions().reservedRatio));
   const free = most - given < LEAST ? 0 : most - given;

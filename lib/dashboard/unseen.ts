@@ -36,7 +36,7 @@ export function rejoiningVerdict(alone: Verdict, { count }: UnseenNodes): Verdic
       : `the other ${figure(count)} nodes have not told their figures yet`;
   return {
     ...{ kind: 'store', level: 'info', text: `Redis answers again; ${others}.`, series: 'store' },
-    why: 'each node tells them every few seconds',
+    ...{ why: 'each node tells them every few seconds', sinceMs: undefined },
   };
 }
 

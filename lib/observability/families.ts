@@ -247,7 +247,7 @@ export const DEFINITIONS: readonly Definition[] = [
     otel: 'weir.cluster.overloaded',
     unit: '1',
     kind: 'gauge',
-    help: '1 while all apps together ask for more than the capacity; by the process that leads.',
+    help: '1 while all apps together ask for more than nine tenths of the capacity; by the process that leads.',
     labels: [],
     read: ({ ledger }, _, add) => ledger && add(ledger.overloaded ? 1 : 0),
   },

@@ -2,9 +2,6 @@ import { type FailureMode } from '../limiter/policy-options.js';
 import { apart, figure, limitText } from './figures.js';
 import { type AppState, type ShownKey, type WatchedState } from './state.js';
 
-/** Above this part of the requests denials are many, where it is not known yet what is usual. */
-export const MANY_DENIED = 0.05;
-
 /** An app or a key that is turned away. */
 export interface ShownDenial {
   readonly kind: 'app' | 'key';
@@ -12,10 +9,8 @@ export interface ShownDenial {
   readonly who: string;
   /** The policy that limits the key; undefined of an app, which has a quota. */
   readonly policy: string | undefined;
-  /** Of an app requests per second; of a key about so many lately, as counts are halved every minute. */
+  /** How often in the last minute; of a key about. */
   readonly denied: number;
-  /** To compare both: of an app what would be denied in a minute. */
-  readonly weight: number;
   /** In one clause, without any name. */
   readonly why: string;
 }
@@ -66,10 +61,10 @@ export function why(cause: Cause): string {
         return `the capacity of ${figure(cause.capacity)}/s had nothing left to lend`;
       }
       if (cause.isOver) {
-        return `all apps together asked for more than the capacity of ${figure(cause.capacity)}/s until a moment ago`;
+        return `all apps together asked for more than nine tenths of the capacity of ${figure(cause.capacity)}/s until a moment ago`;
       }
       return cause.demand === undefined
-        ? `all apps together ask for more than the capacity of ${figure(cause.capacity)}/s`
+        ? `all apps together ask for more than nine tenths of the capacity of ${figure(cause.capacity)}/s`
         : `all apps together ask for ${apart(figure, cause.demand, cause.capacity).join('/s of ')}/s`;
     case 'app':
       return `${cause.isInBursts ? 'in bursts ' : ''}over its ${cause.of} of ${figure(cause.limit)}/s`;
@@ -98,21 +93,16 @@ export function limitedOf(
   limitOf: (policy: string) => PolicyLimit | undefined,
 ): ShownDenial[] {
   const apps = (state.quota?.apps ?? [])
+    // An app that is turned away no longer has no cause that could be told.
     .filter(({ denied }) => denied >= FEWEST_DENIED)
     .map((one): ShownDenial => {
-      const { app, denied } = one;
-      const cause = why(causeOfApp(one, state));
-      return {
-        kind: 'app',
-        who: app,
-        policy: undefined,
-        denied,
-        weight: denied * 60,
-        why: cause,
-      };
+      const { app: who } = one;
+      const series = state.series.find(({ name }) => name === `app:${who}`);
+      const denied = series?.deniedInMinute ?? 0;
+      return { kind: 'app', who, policy: undefined, denied, why: why(causeOfApp(one, state)) };
     });
   return [...apps, ...limitedKeysOf(state, limitOf)]
-    .sort((one, other) => other.weight - one.weight)
+    .sort((one, other) => other.denied - one.denied)
     .slice(0, MOST_LIMITED);
 }
 
@@ -124,7 +114,7 @@ export function limitedKeysOf(
   return state.deniedKeys.map((one) => {
     const { policy, key, denied } = one;
     const cause = why(causeOfKey(one, limitOf(policy), state));
-    return { kind: 'key', who: key, policy, denied, weight: denied, why: cause };
+    return { kind: 'key', who: key, policy, denied, why: cause };
   });
 }
 
@@ -151,6 +141,16 @@ export function causeOfApp(app: AppState, state: WatchedState): Cause {
   }
   if (isAtCeiling) return { tier: 'app', of: 'ceiling', limit: burst, isInBursts: false };
   return { tier: 'app', of: 'guarantee', limit: guaranteed, isInBursts: asked < guaranteed };
+}
+
+/**
+ * Whether the capacity itself is short in an overload. What apps ask for beyond their own ceilings is part of the demand
+ * that makes one, but they would not get it on an idle cluster either.
+ */
+export function isShort(state: WatchedState): boolean {
+  if (state.quota?.overloaded !== true) return false;
+  const losers = state.quota.apps.filter(({ denied }) => denied > 0);
+  return losers.length === 0 || losers.some((one) => causeOfApp(one, state).tier === 'cluster');
 }
 
 /** Demand is an estimate. */

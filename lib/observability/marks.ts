@@ -1,7 +1,7 @@
 import { type NodeMode } from '../local/lease-calls.js';
 import { isNotClosed, type BreakerKind } from '../protection/breaker-state.js';
 import { type Facts } from './sources.js';
-import { OVERLOAD_BEGINS, type Mark } from './state.js';
+import { breakerOpens, OVERLOAD_BEGINS, type Mark } from './state.js';
 
 const MOST_MARKS = 64;
 /** No chart goes further back. */
@@ -101,7 +101,7 @@ export class BreakerMarks {
     const closed = [...before].filter((resource) => !open.has(resource));
     const mark = (text: string): Mark => ({ atMs, kind: 'breaker', text });
     return [
-      ...opened.map((resource) => mark(`breaker of ${resource} opens${whereOf(resource)}`)),
+      ...opened.map((resource) => mark(`${breakerOpens(resource)}${whereOf(resource)}`)),
       ...closed.map((resource) => mark(`breaker of ${resource} is closed`)),
     ];
   }

@@ -15,7 +15,7 @@ export interface NodeCondition {
   /** Revision of the configuration that holds there. */
   readonly revision: number;
   readonly storeIsUp: boolean;
-  /** All apps together ask for more than the capacity; undefined where there is no cluster. */
+  /** All apps together ask for more than nine tenths of the capacity; undefined where there is no cluster. */
   readonly overloaded: boolean | undefined;
   readonly line: LineState | undefined;
   /** The mode in which the node decides each app. */

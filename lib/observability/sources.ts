@@ -73,7 +73,7 @@ export interface Facts {
   readonly responses: ResponseTimes | undefined;
   readonly config: ConfigFacts | undefined;
   readonly droppedEvents: number | undefined;
-  /** All apps together ask for more than the capacity; undefined where there is no cluster. */
+  /** All apps together ask for more than nine tenths of the capacity; undefined where there is no cluster. */
   readonly overloaded: boolean | undefined;
   /** Of apps that are denied lately. */
   readonly denials: readonly AppDenials[];

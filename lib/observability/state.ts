@@ -4,9 +4,10 @@ import { type FailureMode } from '../limiter/policy-options.js';
 import { type NodeMode } from '../local/lease-calls.js';
 import { type BreakerKind } from '../protection/breaker-state.js';
 import { type Alert } from './alerts/alert.js';
+import { type Ring, type Span, type Stretch } from './rings.js';
 import { type Series } from './series.js';
 
-/** A process, or all that share the store, as it is seen: figures of the last ten seconds, and states as they are. */
+/** A process, or all that share the store, as it is seen: figures of the last seconds, and states as they are. */
 export interface WatchedState {
   /** Wall-clock milliseconds. */
   readonly atMs: number;
@@ -43,7 +44,7 @@ export interface MonitorState extends WatchedState {
   readonly nodeId: string;
 }
 
-/** Rates are per second. */
+/** Rates are per second, of the last ten seconds; or of the last three where these tell otherwise by more than chance. */
 export interface SeriesState {
   /** `total`, `store`, `app:…`, `policy:…` or `resource:…`. */
   readonly name: string;
@@ -57,6 +58,12 @@ export interface SeriesState {
   /** Milliseconds, of the last whole minute and this one; undefined where no times are taken. */
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
+  /** Denials of the last minute; left out where there were none, and by older versions. */
+  readonly deniedInMinute?: number;
+  /** For how long many have been turned away without a break: to five seconds, and to a minute of longer ago. Left out where few are. */
+  readonly deniedForMs?: number;
+  /** The same of degraded answers. */
+  readonly degradedForMs?: number;
 }
 
 /** A key that is denied often, shown as `monitor.keys` allows. */
@@ -64,7 +71,7 @@ export interface ShownKey {
   readonly policy: string;
   /** The key itself, or the beginning of its hash: the same on all nodes of a fleet. */
   readonly key: string;
-  /** About how often lately: what is long ago counts less. */
+  /** About how often in the last minute. */
   readonly denied: number;
   /** Where it was denied last, by the node that denied it most; not told by older versions. */
   readonly source?: DecisionSource | undefined;
@@ -159,8 +166,12 @@ export interface LearningState {
   readonly needed: number;
 }
 
-/** The text of a mark. */
+/** Above this part of the requests denials are many, where it is not known yet what is usual. */
+export const MANY_DENIED = 0.05;
+
+/** The texts of marks that tell since when. */
 export const OVERLOAD_BEGINS = 'overload begins';
+export const breakerOpens = (resource: string): string => `breaker of ${resource} opens`;
 
 /** Something that happened, for charts. */
 export interface Mark {
@@ -213,16 +224,26 @@ export interface FleetNode {
 }
 
 const STATE_SECONDS = 10;
+const NEWS_SECONDS = 3;
+/** News of a shorter time are of a look at the fleet that is not whole. */
+const LEAST_NEWS_MS = 1500;
+/** Standard deviations: so much is not chance, of a hundred series in an hour. */
+const NOT_CHANCE = 4;
+/** Nodes write a little earlier or later than they are looked at; so much of the rate may come of that. */
+const UNEVEN = 0.15;
 /** The minutes that most rules call usual, and the part of them that must be known. */
 const USUAL_MINUTES = 5;
 const NEEDED_MINUTES = Math.ceil(USUAL_MINUTES / 2);
 
 export function stateOf(series: Series, nowMicros: number): SeriesState {
-  const span = series.seconds.sum(nowMicros, STATE_SECONDS);
+  const span = latest(series.seconds, nowMicros);
   const perSecond = (count: number): number => (span.spanMs > 0 ? (count * 1000) / span.spanMs : 0);
   const times = series.times(nowMicros, 2, -1);
   const inMs = (part: number): number | undefined =>
     times.count === 0 ? undefined : times.quantile(part) / 1000;
+  const deniedInMinute = series.seconds.stretch(nowMicros, 60).of('denied');
+  const deniedForMs = lasting(series, nowMicros, areManyDenied);
+  const degradedForMs = lasting(series, nowMicros, areDegraded);
   return {
     name: series.name,
     rate: perSecond(span.count),
@@ -237,7 +258,51 @@ export function stateOf(series: Series, nowMicros: number): SeriesState {
     used: perSecond(span.used),
     p50Ms: inMs(0.5),
     p99Ms: inMs(0.99),
+    ...(deniedInMinute > 0 && { deniedInMinute }),
+    ...(deniedForMs > 0 && { deniedForMs }),
+    ...(degradedForMs > 0 && { degradedForMs }),
   };
+}
+
+/** A burst is seen as it is, and so is its end; what comes and goes by chance is not. */
+function latest(seconds: Ring, nowMicros: number): Span {
+  const all = seconds.sum(nowMicros, STATE_SECONDS);
+  const news = seconds.sum(nowMicros, NEWS_SECONDS);
+  if (news.spanMs < LEAST_NEWS_MS) return all;
+  const isNews = (countOf: (span: Span) => number): boolean => {
+    const usual = (countOf(all) * news.spanMs) / all.spanMs;
+    const other = Math.abs(countOf(news) - usual);
+    return other > NOT_CHANCE * Math.sqrt(usual) && other > UNEVEN * usual;
+  };
+  const has = isNews(({ count }) => count) || isNews(({ denied }) => denied) || isNews(degradedIn);
+  return has ? news : all;
+}
+
+const degradedIn = ({ degraded1, degraded2, degraded3, degraded4 }: Span): number =>
+  degraded1 + degraded2 + degraded3 + degraded4;
+
+const areManyDenied = (some: Stretch): boolean =>
+  some.of('denied') > MANY_DENIED * some.of('count');
+
+const areDegraded = (some: Stretch): boolean => LEVELS.some((level) => some.of(level) > 0);
+const LEVELS = ['degraded1', 'degraded2', 'degraded3', 'degraded4'] as const;
+
+const STEP_SECONDS = 5;
+
+/** For how long that has been so, in milliseconds: by the seconds, and beyond these by the minutes. */
+function lasting(
+  { seconds, minutes }: Series,
+  nowMicros: number,
+  isSo: (some: Stretch) => boolean,
+): number {
+  let known = 0;
+  while (known < seconds.length && isSo(seconds.stretch(nowMicros, STEP_SECONDS, known))) {
+    known += STEP_SECONDS;
+  }
+  if (known < seconds.length) return known * 1000;
+  let before = known / 60;
+  while (before < minutes.length && isSo(minutes.stretch(nowMicros, 1, before))) before++;
+  return before * 60_000;
 }
 
 /** Whether too little is known to say what is usual. */

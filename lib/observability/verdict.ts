@@ -10,8 +10,10 @@ import {
 } from './alerts/alert-words.js';
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
-import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
+import { askedBy, causeOfApp, isShort, why } from './limited.js';
 import {
+  breakerOpens,
+  MANY_DENIED,
   OVERLOAD_BEGINS,
   type AppState,
   type FleetNode,
@@ -42,6 +44,8 @@ export interface Verdict {
   readonly why: string | undefined;
   /** The series that it is about, for a link. */
   readonly series: string | undefined;
+  /** Since when that is so, in wall-clock milliseconds; undefined where it is not known. */
+  readonly sinceMs: number | undefined;
 }
 
 /** Nodes that say nothing, or have a breaker open; only a fleet has some. */
@@ -74,7 +78,6 @@ export function verdict(state: WatchedFleet): Verdict {
 function storeAway({ store, nodeCount }: WatchedFleet): Verdict | undefined {
   if (store === undefined || store.awayNodes === 0) return undefined;
   const { isUp, awayNodes, sinceMs } = store;
-  const since = sinceMs === undefined ? '' : ` since ${timeOf(sinceMs)}`;
   const who = isUp
     ? `${nodes(awayNodes)} of ${figure(nodeCount)}`
     : awayNodes === 1 && nodeCount > 1
@@ -82,9 +85,10 @@ function storeAway({ store, nodeCount }: WatchedFleet): Verdict | undefined {
         'this node'
       : nodes(awayNodes);
   const decide = awayNodes === 1 ? 'decides by itself' : 'decide by themselves';
-  return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${who} ${decide}${since}.`, {
+  return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${who} ${decide}.`, {
     why: "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
     series: 'store',
+    sinceMs,
   });
 }
 
@@ -100,31 +104,45 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
   const own = series.find(({ name }) => name === `app:${loser.app}`);
   const away = turnedAway(own, loser.denied);
   const link = `app:${loser.app}`;
-  if ([loser, ...others].every((one) => causeOfApp(one, state).tier !== 'cluster')) {
+  if (!isShort(state)) {
     return say('denials', 'warning', `${capital(loser.app)} is limited: ${away}.`, {
       why: `${causeOfLoss(loser, state)}; ${alsoLose(others)}`,
       series: link,
+      sinceMs: agoOf(state, own?.deniedForMs),
     });
   }
   const lost = `${capital(loser.app)} loses most: ${away}.`;
   const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
-  const asked = part === undefined ? 'more than the capacity' : `${part} of capacity`;
-  const began = state.marks.findLast(({ text }) => text === OVERLOAD_BEGINS)?.atMs;
-  const since = began && `since ${timeOf(began)}`;
-  const causes = [cause, causeOfLoss(loser, state), alsoLose(others), since];
+  const asked = part === undefined ? 'more than nine tenths of capacity' : `${part} of capacity`;
+  const causes = [cause, causeOfLoss(loser, state), alsoLose(others)];
   return say('overload', 'bad', `Overload: ${asked} asked for. ${lost}`, {
     why: causes.filter(Boolean).join('; '),
     series: link,
+    sinceMs: overloadBegan(state),
   });
 }
 
+const overloadBegan = ({ marks }: WatchedFleet): number | undefined =>
+  marks.findLast(({ text }) => text === OVERLOAD_BEGINS)?.atMs;
+
+const agoOf = ({ atMs }: WatchedFleet, forMs: number | undefined): number | undefined =>
+  forMs === undefined ? undefined : atMs - forMs;
+
 /** An overload that hurts nobody yet: what callers feel already comes before it. */
-function crowded({ quota }: WatchedFleet): Verdict | undefined {
-  if (quota?.overloaded !== true) return undefined;
-  const { capacity, demand } = quota;
-  const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
-  const cause = capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
-  return say('overload', 'warning', text, { why: cause });
+function crowded(state: WatchedFleet): Verdict | undefined {
+  if (!isShort(state)) return undefined;
+  const { capacity, demand } = state.quota!;
+  const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
+  const asked =
+    part === undefined ? 'more than nine tenths of the capacity' : `${part} of the capacity`;
+  return say(
+    'overload',
+    'warning',
+    `All apps together ask for ${asked}; nobody is turned away yet.`,
+    {
+      sinceMs: overloadBegan(state),
+    },
+  );
 }
 
 /** Beyond its own limits an app would be turned away on an idle cluster as well. */
@@ -180,6 +198,7 @@ function denials(state: WatchedFleet): Verdict | undefined {
   return say('denials', 'warning', text, {
     why: app && why(causeOfApp(app, state)),
     series: found.name,
+    sinceMs: agoOf(state, found.deniedForMs),
   });
 }
 
@@ -203,29 +222,32 @@ function degraded(state: WatchedFleet): Verdict | undefined {
   return say('degraded', 'bad', text, {
     why: causes.filter(Boolean).join('; ') || undefined,
     series: found.name,
+    sinceMs: agoOf(state, found.degradedForMs),
   });
 }
 
 function breakerOpen(state: WatchedFleet): Verdict | undefined {
   const found = openBreaker(state);
   if (found === undefined) return undefined;
-  const { text, resource } = found;
+  const { text, resource, sinceMs } = found;
   const series = `resource:${resource}`;
   const refused = state.series.find(({ name }) => name === series)?.denied ?? 0;
   const why =
     insteadText(state) ??
     (refused < LEAST ? undefined : `${figure(refused)}/s of its calls are refused at once`);
-  return say('breaker', 'warning', `${upper(text)}.`, { why, series });
+  return say('breaker', 'warning', `${upper(text)}.`, { why, series, sinceMs });
 }
 
 const MOST_NAMED = 3;
 
 /** The breaker that is open on the most nodes, and which these are; one that tries again is not closed yet. */
-function openBreaker({
-  resources,
-  nodeCount,
-  nodes: all = [],
-}: WatchedFleet): { readonly text: string; readonly resource: string } | undefined {
+function openBreaker({ resources, nodeCount, marks, nodes: all = [] }: WatchedFleet):
+  | {
+      readonly text: string;
+      readonly resource: string;
+      readonly sinceMs: number | undefined;
+    }
+  | undefined {
   const open = resources.filter(({ breaker }) => isNotClosed(breaker));
   const found = open.sort((one, other) => other.openNodes - one.openNodes)[0];
   if (found === undefined) return undefined;
@@ -243,7 +265,8 @@ function openBreaker({
       : openNodes === nodeCount
         ? ` on all ${nodes(nodeCount)}`
         : ` on ${openNodes} of ${nodes(nodeCount)}${which}`;
-  return { text: `the breaker of ${plain(resource)} is open${where}${others}`, resource };
+  const sinceMs = marks.findLast(({ text }) => text.startsWith(breakerOpens(resource)))?.atMs;
+  return { text: `the breaker of ${plain(resource)} is open${where}${others}`, resource, sinceMs };
 }
 
 const LEAST = 0.05;
@@ -292,8 +315,13 @@ function recovering(state: WatchedFleet): Verdict | undefined {
   const reach = phase === 'ramp' ? `: ${part} % of its requests reach it` : '';
   const others = found.length === 1 ? '' : `; ${found.length - 1} more are not normal`;
   const text = `${capital(resource)} ${said[1]}${reach}${others}.`;
-  const series = `resource:${resource}`;
-  return say('recovery', said[0], text, { why: insteadText(state), series });
+  const name = `resource:${resource}`;
+  const own = state.series.find((one) => one.name === name);
+  return say('recovery', said[0], text, {
+    why: insteadText(state),
+    series: name,
+    sinceMs: agoOf(state, own?.degradedForMs),
+  });
 }
 
 function silent({ nodes: all = [] }: WatchedFleet): Verdict | undefined {
@@ -378,9 +406,15 @@ function say(
   kind: Verdict['kind'],
   level: Verdict['level'],
   text: string,
-  more: Partial<Pick<Verdict, 'why' | 'series'>> = {},
+  { why: cause, series, sinceMs }: Partial<Pick<Verdict, 'why' | 'series' | 'sinceMs'>> = {},
 ): Verdict {
-  return { kind, level, text, why: more.why, series: more.series };
+  return { kind, level, text, why: cause, series, sinceMs };
+}
+
+/** The second sentence where there is no page around it: why, and since when. Empty if neither is known. */
+export function secondSentence({ why: cause, sinceMs }: Verdict): string {
+  const since = sinceMs === undefined ? undefined : `since ${timeOf(sinceMs)}`;
+  return [cause, since].filter(Boolean).join('; ');
 }
 
 const titleOf = (name: string): string => seriesTitle(name) || 'traffic';

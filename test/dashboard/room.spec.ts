@@ -7,13 +7,13 @@ describe('the room that limits of apps have', () => {
     ...{ outstanding: undefined, nodes: 3, modes: {} },
   });
   const apps = [app('search', 100, 200), app('all', 230, 500)];
-  const of = (more: Partial<QuotaState> = {}, isAway = false) =>
+  const of = (more: Partial<QuotaState> = {}, isAway = false, isShort = false) =>
     roomOf({
       quota: {
         ...{ capacity: 500, demand: 0, stock: 0, depth: 0, outstanding: 0, overloaded: false },
         ...{ apps, ...more },
       },
-      ...{ reservedRatio: 0.1, isAway },
+      ...{ reservedRatio: 0.1, isAway, isShort },
     });
 
   it('is what is left to promise, for one of them or among them, and up to the capacity', () => {
@@ -33,9 +33,11 @@ describe('the room that limits of apps have', () => {
     const full = of({ apps: [app('search', 450, 500)] })!;
     expect(full.note).toBe('No promise, as all of 450/s are given; all ceilings are at the capacity.'); // oxfmt-ignore
     expect(full.apps[0]!.promise).toEqual([450, 450]);
-    expect(of({ overloaded: true })).toEqual({
+    expect(of({ overloaded: true }, false, true)).toEqual({
       ...{ note: 'Not now: the cluster is overloaded.', apps: [] },
     });
+    // Where only a ceiling is in the way, it may be raised.
+    expect(of({ overloaded: true })).toEqual(of());
     expect(of({}, true)).toEqual({
       ...{ note: 'Not now: Redis is away, and a change needs it.', apps: [] },
     });

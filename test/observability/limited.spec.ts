@@ -1,4 +1,4 @@
-import { limitedOf, why, type PolicyLimit } from '../../lib/observability/limited.js';
+import { isShort, limitedOf, why, type PolicyLimit } from '../../lib/observability/limited.js';
 import { type AppState, type ShownKey, type WatchedState } from '../../lib/observability/state.js';
 import { verdict } from '../../lib/observability/verdict.js';
 import { quietFleet, seriesState } from './snapshots.js';
@@ -37,7 +37,7 @@ describe('who is limited, and why', () => {
       why({ tier: 'policy', limit: undefined }),
     ]).toEqual([
       'all apps together ask for 52k/s of 50k/s',
-      'all apps together ask for more than the capacity of 50k/s',
+      'all apps together ask for more than nine tenths of the capacity of 50k/s',
       'over its ceiling of 16k/s',
       'more than 5/min by this key',
       'more than 5 in 90 s by this key',
@@ -45,14 +45,34 @@ describe('who is limited, and why', () => {
     ]);
   });
 
-  it('has apps by the second and keys by the minute, the busiest first', () => {
+  it('has apps and keys by their denials of the last minute, the most first', () => {
     const quota = quotaOf([app('search', { denied: 0.04 }), app('reports', { denied: 2 })]);
-    const state = quietFleet({ quota, deniedKeys: [key(), key({ key: 'beef', denied: 300 })] });
+    const ofMinute = (name: string, deniedInMinute: number) => {
+      return { ...seriesState(name, 100, 2), deniedInMinute };
+    };
+    const state = quietFleet({
+      ...{ quota, deniedKeys: [key(), key({ key: 'beef', denied: 300 })] },
+      // Search is turned away no longer, so there is no reason to tell.
+      series: [ofMinute('app:search', 900), ofMinute('app:reports', 120)],
+    });
     expect(limitedOf(state, () => LOGIN)).toMatchObject([
-      { kind: 'key', who: 'beef', policy: 'login', denied: 300, weight: 300 },
-      { kind: 'app', who: 'reports', policy: undefined, denied: 2, weight: 120 },
-      { kind: 'key', who: '1a2b3c4d', policy: 'login', denied: 30, weight: 30 },
+      { kind: 'key', who: 'beef', policy: 'login', denied: 300 },
+      { kind: 'app', who: 'reports', policy: undefined, denied: 120 },
+      { kind: 'key', who: '1a2b3c4d', policy: 'login', denied: 30 },
     ]);
+  });
+
+  it('knows an overload that only ceilings make: the capacity is not short', () => {
+    const atCeiling = app('a', { demand: 900, used: 200, deniedByCluster: 0 });
+    const cut = app('b', { deniedByCluster: 20 });
+    const short = (apps: AppState[], overloaded = true) =>
+      isShort(quietFleet({ quota: quotaOf(apps, overloaded) }));
+    expect(short([atCeiling, app('b', { denied: 0 })])).toBe(false);
+    expect(short([atCeiling, cut])).toBe(true);
+    // Nobody is turned away yet, and it is close.
+    expect(short([app('a', { denied: 0 })])).toBe(true);
+    expect(short([cut], false)).toBe(false);
+    expect(isShort(quietFleet())).toBe(false);
   });
 
   it.each([
@@ -95,14 +115,16 @@ describe('who is limited, and why', () => {
       const quota = { ...quotaOf([app('a', { deniedByCluster: 20 })])!, demand: 150, stock: 55 };
       return reasons(quietFleet({ quota, marks: [{ ...mark, atMs: atMs - agoMs }] }));
     };
-    const over = 'all apps together asked for more than the capacity of 300/s until a moment ago';
+    const over =
+      'all apps together asked for more than nine tenths of the capacity of 300/s until a moment ago';
     expect([since(0), since(9000)]).toEqual([[over], [over]]);
     expect(since(60_000)).toEqual(['the capacity of 300/s had nothing left to lend']);
   });
 
   it('tells a share while Redis is away, and no limit', () => {
     const quota = quotaOf([app('search', { modes: { offline: 1 }, demand: undefined })]);
-    const own = alone({ quota, store: AWAY, deniedKeys: [key({ source: 'fallback' })] });
+    const series = [{ ...seriesState('app:search', 120, 20), deniedInMinute: 200 }];
+    const own = alone({ quota, series, store: AWAY, deniedKeys: [key({ source: 'fallback' })] });
     expect(reasons(own)).toEqual([
       'Redis is away; this node has a share of its guarantee of 100/s',
       'Redis is away; this node has a share of the limit of 5/min',

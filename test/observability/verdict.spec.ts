@@ -1,7 +1,7 @@
 import { type Alert } from '../../lib/observability/alerts/alert.js';
 import { type AppState, type FleetState, type QuotaState } from '../../lib/observability/state.js';
 import { figure, limitText, percent } from '../../lib/observability/figures.js';
-import { verdict } from '../../lib/observability/verdict.js';
+import { secondSentence, verdict } from '../../lib/observability/verdict.js';
 import { quietFleet, seriesState } from './snapshots.js';
 
 const search: AppState = {
@@ -126,7 +126,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     ],
     [
       'store',
-      'Redis is away: 11 nodes decide by themselves since 14:02 UTC.',
+      'Redis is away: 11 nodes decide by themselves.',
       "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
       { store: { isUp: false, awayNodes: 11, sinceMs: Date.UTC(2026, 10, 17, 14, 2) } },
     ],
@@ -258,7 +258,10 @@ describe('the verdict', () => {
     const idle = { nodeCount: 1, series: [seriesState('total', 0, 0), seriesState('store', 0, 0)] };
     expect(verdict(quietFleet(idle)).text).toBe('All quiet: 1 node has nothing to decide.');
     const nobody = { quota: { ...quota, apps: [{ ...search, denied: 0 }] } };
-    expect(verdict(quietFleet(nobody))).toMatchObject({ kind: 'overload', level: 'warning' });
+    expect(verdict(quietFleet(nobody))).toMatchObject({
+      ...{ kind: 'overload', level: 'warning', why: undefined },
+      text: 'All apps together ask for 104 % of the capacity; nobody is turned away yet.',
+    });
     // What callers feel comes before it.
     const open = [resource('db', { breaker: 'open', openNodes: 1 })];
     expect(verdict(quietFleet({ ...nobody, resources: open })).kind).toBe('breaker');
@@ -277,14 +280,44 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(own)).text).toBe('Redis is away: this node decides by itself.');
   });
 
-  it('says since when there is an overload', () => {
+  it('says since when that is so, wherever it is known', () => {
     const marks = [
       { atMs: 0, kind: 'overload', text: 'overload begins' },
       { atMs: 60_000, kind: 'overload', text: 'overload is over' },
       { atMs: 3_720_000, kind: 'overload', text: 'overload begins' },
+      { atMs: 3_780_000, kind: 'breaker', text: 'breaker of db opens on a' },
+      { atMs: 3_840_000, kind: 'breaker', text: 'breaker of dbs opens' },
     ] as const;
-    expect(verdict(quietFleet({ quota, series: SERIES, marks })).why).toMatch(/; since 01:02 UTC$/);
-    expect(verdict(quietFleet({ quota, series: SERIES })).why).not.toContain('since');
+    const of = (more: Partial<FleetState>) => {
+      const found = verdict(quietFleet({ marks, ...more }));
+      return [found.kind, found.sinceMs, secondSentence(found)];
+    };
+    expect(of({ quota, series: SERIES })).toEqual([
+      ...['overload', 3_720_000, expect.stringMatching(/catalog loses 140\/s; since 01:02 UTC$/)],
+    ]);
+    expect(of({ quota, series: SERIES, marks: [] })[1]).toBeUndefined();
+    const atMs = 7_200_000;
+    const limited = [{ ...seriesState('app:search', 100, 50), deniedForMs: 65_000 }];
+    expect(of({ atMs, learning, series: limited })).toEqual([
+      ...['denials', 7_135_000, 'since 01:58 UTC'],
+    ]);
+    const greedy = { ...quota, apps: [{ ...search, demand: 20_000 }] };
+    expect(of({ atMs, quota: greedy, series: limited }).slice(0, 2)).toEqual([
+      'denials',
+      7_135_000,
+    ]);
+    const low = { ...seriesState('resource:page', 9, 0, [0, 0, 1, 0]), degradedForMs: 5000 };
+    expect(of({ atMs, series: [low] }).slice(0, 2)).toEqual(['degraded', 7_195_000]);
+    const degraded = [resource('page', { phase: 'degraded', percent: 0 })];
+    const cached = { ...low, degraded: [1, 0, 0, 0] as const };
+    expect(of({ atMs, resources: degraded, series: [cached] }).slice(0, 2)).toEqual([
+      ...['recovery', 7_195_000],
+    ]);
+    const open = [resource('db', { breaker: 'open', openNodes: 1 })];
+    expect(of({ resources: open }).slice(0, 2)).toEqual(['breaker', 3_780_000]);
+    const away = { store: { isUp: false, awayNodes: 12, sinceMs: 120_000 } };
+    expect(of(away)).toEqual(['store', 120_000, expect.stringMatching(/again; since 00:02 UTC$/)]);
+    expect(of({})).toEqual(['quiet', undefined, '']);
   });
 
   it('says of an overload which apps lose, the one that loses most with its cause', () => {
@@ -303,7 +336,7 @@ describe('the verdict', () => {
     // The store counts demand late; less than what was turned away it is not.
     expect(of([app('a', 60, { demand: 90 })]).why).toMatch(/; a asks for 180\/s and is sure/);
     expect(of([app('a', 60)], { demand: undefined }).text).toMatch(
-      /^Overload: more than the capacity asked for. A loses most/,
+      /^Overload: more than nine tenths of capacity asked for. A loses most/,
     );
     const own = app('a', 60, { used: 60, demand: 120, deniedByCluster: 0, burst: 900 });
     expect(of([own]).why).toBe(

@@ -113,20 +113,21 @@ function Hours({ hours, capacity }: { hours: readonly Hour[]; capacity: number |
 }
 
 /** When the busiest minute was, and what a trend still needs. */
-function summaryOf(hours: readonly Hour[]): string {
+function summaryOf(hours: readonly Hour[], { forecast }: CapacityRow): string {
   const known = hours.filter(isKnown);
   const busiest = known.reduce((most, one) => (one.peak > most.peak ? one : most));
-  const days = new Set(known.map(({ atMs }) => Math.floor(atMs / 86_400_000))).size;
-  const trend = days < 5 ? ` A trend needs 5 days; ${plural(days, 'day')} known.` : '';
+  const trend = forecast.kind === 'unknown' ? ` For a trend, ${knownText(forecast)}.` : '';
   return `The busiest minute was in the hour from ${time(busiest.atMs)}.${trend}`;
 }
+
+const knownText = ({ days, needed }: { readonly days: number; readonly needed: number }): string =>
+  `${days} of ${needed} whole days are known`;
 
 export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
   const told = useReport();
   const hours = hoursOf(told);
   const capacity = frame.state.quota?.capacity;
   const minutes = minutesKnown();
-  const isOverloaded = frame.state.quota?.overloaded ?? false;
   return (
     <Card
       id={view.value === 'overview' ? 'capacity' : 'wide'}
@@ -142,9 +143,9 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
         <>
           <p class="answer">
             {minutes !== undefined && (
-              <b>{capacityText(minutes, told!.rows[0]!.peak, capacity, isOverloaded)} </b>
+              <b>{capacityText(minutes, told!.rows[0]!.peak, capacity, frame.isShort)} </b>
             )}
-            {summaryOf(hours)}
+            {summaryOf(hours, told!.rows[0]!)}
           </p>
           <Hours hours={hours} capacity={capacity} />
         </>
@@ -265,7 +266,7 @@ function trendText({ forecast, overSinceMs }: CapacityRow): string {
   if (typeof overSinceMs === 'number') return `over it since ${time(overSinceMs)}`;
   switch (forecast.kind) {
     case 'unknown':
-      return `${forecast.days} of ${forecast.needed} days known`;
+      return knownText(forecast);
     case 'steady':
       return 'not growing';
     case 'growing': {

@@ -245,7 +245,7 @@ function Tank({ frame, height, asked, used, total, capacity }: TankProps) {
   const { quota } = frame.state;
   const { left, width } = TANK;
   const isAlone = frame.shares !== null;
-  const isOver = quota?.overloaded === true && frame.state.store?.isUp !== false;
+  const isOver = frame.isShort;
   const level =
     quota?.stock === undefined || !quota.depth || isAlone
       ? undefined

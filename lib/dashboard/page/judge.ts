@@ -1,5 +1,9 @@
-import { MANY_DENIED } from '../../observability/limited.js';
-import { type FleetNode, type SeriesState, type StoreState } from '../../observability/state.js';
+import {
+  MANY_DENIED,
+  type FleetNode,
+  type SeriesState,
+  type StoreState,
+} from '../../observability/state.js';
 import { type Usual } from '../usual.js';
 import { count, ms, percent, plural } from './format.js';
 

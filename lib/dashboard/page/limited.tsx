@@ -8,16 +8,16 @@ const MOST_LIMITED = 8;
 
 export function KeysCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.limited.slice(0, MOST_LIMITED);
-  const most = Math.max(1, ...rows.map(({ weight }) => weight));
+  const most = Math.max(1, ...rows.map(({ denied }) => denied));
   return (
-    <Card id="keys" title="Who is limited" note="apps by the second, keys lately">
+    <Card id="keys" title="Who is limited" note="denials of the last minute">
       {rows.length === 0 ? (
         <Empty title="Nobody is turned away.">
           When somebody is, the busiest are listed here, with the reason.
         </Empty>
       ) : (
         <Table heads={['Who', 'Limit', 'Why', { n: 'Denied' }]}>
-          {rows.map(({ kind, who, policy, why, weight, denied }) => (
+          {rows.map(({ kind, who, policy, why, denied }) => (
             <tr key={`${kind} ${policy} ${who}`}>
               <td>
                 <button class="plain" onClick={() => look(who)}>
@@ -27,10 +27,8 @@ export function KeysCard({ frame }: { readonly frame: PageFrame }) {
               <td>{policy === undefined ? 'app quota' : shown(policy)}</td>
               <td class="why">{text(why)}</td>
               <td class="n heat">
-                {/* A burst may be seconds old: what it would come to in a minute was never denied. */}
                 {count(denied)}
-                {kind === 'app' && '/s'}
-                <i style={{ width: `${100 * Math.sqrt(weight / most)}%` }} />
+                <i style={{ width: `${100 * Math.sqrt(denied / most)}%` }} />
               </td>
             </tr>
           ))}

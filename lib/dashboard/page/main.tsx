@@ -5,7 +5,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { inState } from '../../observability/alerts/alert-words.js';
 import { CapacityView } from './capacity.js';
 import { ConfigView } from './config.js';
-import { shown, span } from './format.js';
+import { type PageFrame } from '../frame.js';
+import { plural, shown, span } from './format.js';
 import {
   clockMs,
   frame,
@@ -46,6 +47,25 @@ function Brand() {
   );
 }
 
+/** Whether the last change has reached everyone, wherever one looks. */
+function Reached({ frame: { state, unseen, nodes } }: { readonly frame: PageFrame }) {
+  const { revision = 0, behind = 0 } = state.config ?? {};
+  if (revision === 0) return null;
+  const on =
+    unseen !== null
+      ? 'here'
+      : behind > 0
+        ? `on ${state.nodeCount - behind} of ${plural(state.nodeCount, 'node')}`
+        : nodes.length > 1
+          ? 'on all nodes'
+          : '';
+  return (
+    <a href="#config" class={behind > 0 ? 'is-degraded' : ''}>
+      revision {revision} {on}
+    </a>
+  );
+}
+
 function Top() {
   const now = frame.value;
   return (
@@ -55,6 +75,7 @@ function Top() {
         <div class="where">
           <span class="dim">{now.state.quota === undefined ? 'service' : 'cluster'}</span>{' '}
           <strong>{shown(now.state.cluster)}</strong>
+          <Reached frame={now} />
         </div>
       )}
       <nav aria-label="Views">

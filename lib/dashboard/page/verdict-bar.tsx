@@ -1,6 +1,6 @@
 import { alertCounts } from '../../observability/alerts/alert-words.js';
 import { type PageFrame } from '../frame.js';
-import { count, ms, percent, plural, text, sentence } from './format.js';
+import { count, ms, percent, plural, sentence, span, text, time } from './format.js';
 import { denialsOf, type Judgement } from './judge.js';
 import { degradedOf, seriesOf } from './rates.js';
 import { redisOf } from './store.js';
@@ -34,6 +34,8 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
         <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
         <span>
           {verdict.why === undefined ? secondSentence(frame) : sentence(text(verdict.why))}
+          {verdict.sinceMs !== undefined &&
+            ` Since ${time(verdict.sinceMs)}, ${span(frame.nowMs - verdict.sinceMs)}.`}
           {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
         </span>
       </div>

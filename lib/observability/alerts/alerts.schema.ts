@@ -157,7 +157,10 @@ const held = (what: string, { enabled: isOn, severity: how, after }: HeldOptions
 
 const statesSchema = group({
   storeAway: held('Redis does not answer', states.storeAway),
-  overload: held('All apps together ask for more than the capacity', states.overload),
+  overload: held(
+    'All apps together ask for more than nine tenths of the capacity',
+    states.overload,
+  ),
   line: held('Requests stand in line before the application', states.line),
   nodeSilent: held(
     'A node of the fleet says nothing, and did not say that it leaves',

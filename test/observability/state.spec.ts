@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { noCounts, Series, type Counts } from '../../lib/observability/series.js';
+import { stateOf, type SeriesState } from '../../lib/observability/state.js';
+
+const SECOND = 1_000_000;
+
+/** A series that has counted so much in each second, as it is seen when the last of them is over. */
+function seenAfter(seconds: readonly Partial<Counts>[]): SeriesState {
+  const series = new Series('app', 'shop');
+  seconds.forEach((more, second) => {
+    series.add((second + 0.5) * SECOND, 1000, { ...noCounts(), ...more });
+  });
+  return stateOf(series, seconds.length * SECOND);
+}
+
+const times = (count: number, of: Partial<Counts>): Partial<Counts>[] =>
+  Array.from({ length: count }, () => of);
+
+describe('the state of a series', () => {
+  it('has figures of ten seconds', () => {
+    const seconds = [0, 3, 1, 2, 0, 1, 4, 2, 3, 4].map((count) => ({ count, denied: count >> 1 }));
+    expect(seenAfter([...times(30, { count: 900 }), ...seconds])).toMatchObject({
+      ...{ rate: 2, denied: 0.8 },
+    });
+  });
+
+  it('has those of the last three where these tell otherwise: a burst is seen as it is, and so is its end', () => {
+    const calm = { count: 90 };
+    const burst = { count: 530, denied: 330, used: 200 };
+    for (const second of [3, 5, 7, 10]) {
+      const { rate, denied, used } = seenAfter([...times(30, calm), ...times(second, burst)]);
+      expect([rate, denied, used]).toEqual([530, 330, 200]);
+    }
+    for (const second of [3, 5, 7, 10]) {
+      const after = [...times(30, calm), ...times(20, burst), ...times(second, calm)];
+      expect(seenAfter(after)).toMatchObject({ rate: 90, denied: 0 });
+    }
+    const degraded = [...times(30, calm), ...times(3, { count: 90, degraded2: 60 })];
+    expect(seenAfter(degraded).degraded).toEqual([0, 60, 0, 0]);
+  });
+
+  it('is not moved by chance: what comes evenly is told by ten seconds', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 400 }), fc.integer(), (perSecond, seed) => {
+        // Each second has a few more or less, as callers that come by chance have.
+        let random = (Math.abs(seed) % 2_147_483_646) + 1;
+        const next = (): number => (random = (random * 48_271) % 2_147_483_647) / 2_147_483_647;
+        const noise = (): number => {
+          const sum = next() + next() + next() + next() - 2;
+          return Math.max(0, Math.round(perSecond + sum * Math.sqrt(3 * perSecond)));
+        };
+        const seconds = Array.from({ length: 10 }, () => ({ count: noise() }));
+        const all = seconds.reduce((sum, { count }) => sum + count, 0);
+        expect(seenAfter(seconds).rate).toBeCloseTo(all / 10);
+      }),
+    );
+  });
+
+  it('is of what was looked at, where looks are seconds apart', () => {
+    const series = new Series('app', 'shop', { seconds: 'looks' });
+    for (let second = 5; second <= 40; second += 5) {
+      const count = second <= 20 ? 500 : 5000;
+      series.add(second * SECOND, 5000, { ...noCounts(), count });
+    }
+    expect(stateOf(series, 40 * SECOND).rate).toBe(1000);
+    // No look yet at the last seconds: these are no news.
+    expect(stateOf(series, 43 * SECOND).rate).toBe(1000);
+  });
+
+  it('knows how many were denied in a minute, and for how long many have been', () => {
+    const many = { count: 100, denied: 6 };
+    const few = { count: 100, denied: 5 };
+    expect(seenAfter(times(90, few))).toMatchObject({ deniedInMinute: 300 });
+    expect(seenAfter(times(90, few))).not.toHaveProperty('deniedForMs');
+    expect(seenAfter([...times(90, few), ...times(25, many)])).toMatchObject({
+      ...{ deniedInMinute: 35 * 5 + 25 * 6, deniedForMs: 25_000 },
+    });
+    // A pause ends it.
+    expect(seenAfter([...times(90, many), ...times(10, few), ...times(10, many)])).toMatchObject({
+      deniedForMs: 10_000,
+    });
+    expect(seenAfter([...times(60, few), ...times(600, many)])).toMatchObject({
+      deniedForMs: 600_000,
+    });
+    expect(seenAfter([{ count: 9 }])).not.toHaveProperty('deniedInMinute');
+  });
+
+  it('knows for how long answers have been degraded, at any level', () => {
+    const each = [{ degraded1: 1 }, { degraded2: 1 }, { degraded3: 1 }, { degraded4: 1 }, {}];
+    const seconds = [...times(30, { count: 5 }), ...each, ...each];
+    expect(seenAfter(seconds)).toMatchObject({ degradedForMs: 10_000 });
+    expect(seenAfter(times(30, { count: 5 }))).not.toHaveProperty('degradedForMs');
+  });
+});
