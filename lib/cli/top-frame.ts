@@ -43,7 +43,9 @@ const SPARK_WIDTH = 28;
 
 /** The whole screen, from the top: as many lines as there are, each no longer than the screen is wide. */
 export function topFrame(state: TopState, columns: number, rows: number): ScreenLine[] {
-  const lines = state.showsHelp ? helpLines() : [...headLines(state), ...bodyLines(state, columns)];
+  const lines = state.showsHelp
+    ? helpLines()
+    : [...headLines(state, rows), ...bodyLines(state, columns)];
   const foot = footOf(state);
   const most = foot === undefined ? rows : rows - 1;
   const shown = lines.slice(0, Math.max(most, 1));
@@ -56,7 +58,7 @@ export function topFrame(state: TopState, columns: number, rows: number): Screen
 
 /** All of it, for a file or a pipe. */
 export function topText(state: TopState): string {
-  const lines = [...headLines(state), ...bodyLines(state, Infinity)];
+  const lines = [...headLines(state, Infinity), ...bodyLines(state, Infinity)];
   return lines.map(({ text }) => text.trimEnd()).join('\n');
 }
 
@@ -65,7 +67,10 @@ function cut(text: string, columns: number): string {
   return signs.length <= columns ? text : `${signs.slice(0, Math.max(columns - 1, 0)).join('')}…`;
 }
 
-function headLines(state: TopState): ScreenLine[] {
+/** With fewer lines the first rows of the table matter more. */
+const ROWS_FOR_WHY = 12;
+
+function headLines(state: TopState, rows: number): ScreenLine[] {
   const { fleet, ageS, fault } = state;
   if (fleet === undefined) {
     const why = fault ?? 'no process has written figures yet (is one running, with this --prefix?)';
@@ -79,7 +84,7 @@ function headLines(state: TopState): ScreenLine[] {
   const p99 =
     store === undefined || redis === undefined ? '' : `  Redis p99 ${redis.toFixed(1)} ms`;
   const nodes = `${figure(nodeCount)} ${nodeCount === 1 ? 'node' : 'nodes'}`;
-  const { text, level } = verdict(fleet);
+  const { text, why: cause, level } = verdict(fleet);
   const mark = level === 'good' || level === 'info' ? ' ' : '!';
   const lines = [line(`weir top  ${plain(cluster)}  ${nodes}${revision}${p99}`, 'strong')];
   if (fault !== undefined || ageS >= OLD_S) {
@@ -87,6 +92,7 @@ function headLines(state: TopState): ScreenLine[] {
     lines.push(line(`! last heard ${Math.round(ageS)} s ago${why}`, 'warning'));
   }
   lines.push(line(`${mark} ${text}`, level === 'good' ? 'good' : level));
+  if (cause !== undefined && rows >= ROWS_FOR_WHY) lines.push(line(`  ${cause}`));
   const missing = leftOut(fleet);
   if (missing !== '') lines.push(line(`! figures ${missing}`, 'warning'));
   if (quota !== undefined) lines.push(quotaLine(quota));

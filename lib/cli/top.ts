@@ -3,6 +3,7 @@ import { StoreUnavailableError, withoutSecrets } from '../common/errors.js';
 import { withoutSteering } from '../common/quoted.js';
 import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
+import { verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { readArguments, FLAG } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
@@ -58,12 +59,14 @@ export const top: Command = {
 };
 
 function showOnce(fleet: FleetState | undefined, isJson: boolean, output: Output): number {
-  if (isJson) output.log(JSON.stringify(fleet ?? null));
+  if (isJson) output.log(fleet === undefined ? 'null' : jsonOf(fleet));
   else if (fleet !== undefined) output.log(topText({ ...FIRST, fleet, rates: [rateOf(fleet)] }));
   if (fleet !== undefined) return DONE;
   output.error('No process has written figures in the last seconds (is one running, with this --prefix?).'); // oxfmt-ignore
   return FAILED;
 }
+
+const jsonOf = (fleet: FleetState): string => JSON.stringify({ verdict: verdict(fleet), ...fleet });
 
 interface LinesDeps {
   readonly read: () => Promise<FleetState | undefined>;
@@ -84,7 +87,7 @@ export async function writeLines({ read, clock, terminal, output }: LinesDeps): 
   try {
     while (code === undefined) {
       const fleet = await read();
-      if (fleet !== undefined && fleet.atMs !== toldMs) output.log(JSON.stringify(fleet));
+      if (fleet !== undefined && fleet.atMs !== toldMs) output.log(jsonOf(fleet));
       toldMs = fleet?.atMs ?? 0;
       await new Promise<void>((resolve) => {
         const cancel = clock.after(PERIOD_MS, resolve);

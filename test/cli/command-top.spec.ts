@@ -5,6 +5,7 @@ import { terminalOf, type TerminalProcess } from '../../lib/cli/terminal.js';
 import { Top, writeLines } from '../../lib/cli/top.js';
 import { topFrame, topText, VIEWS, type TopState } from '../../lib/cli/top-frame.js';
 import { type FleetState, type ShownKey } from '../../lib/observability/state.js';
+import { verdict } from '../../lib/observability/verdict.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { RedisBoard } from '../../lib/stores/redis/redis-board.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
@@ -77,10 +78,11 @@ const shown = (more: Partial<TopState> = {}): TopState => ({
 });
 
 describe('the screen of weir top', () => {
-  it('says what matters first, then the quota, the decisions, and who is limited most', () => {
+  it('says what matters first and why, then the quota, the decisions, and who is limited most', () => {
     expect(topText(shown()).split('\n')).toEqual([
       'weir top  shop-prod  12 nodes, 11 on rev 42  Redis p99 1.8 ms',
       '! Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away.',
+      '  all apps together ask for 52k/s of 50k/s; search asks for 11k/s and is sure of 8,000/s, beyond which it gets what others leave; catalog loses 140/s',
       '  capacity 50k  asked 52k  stock 1,000  leased 1,240  OVERLOADED',
       '  decisions ▂▅█ 51.1k/s  denied 2,300/s  degraded 360/s  errors 0/s',
       '',
@@ -90,13 +92,28 @@ describe('the screen of weir top', () => {
     ]);
   });
 
+  it('has no second line where the first says all of it', () => {
+    const quiet = quietFleet();
+    expect(verdict(quiet).why).toBeUndefined();
+    expect(topText(shown({ fleet: quiet })).split('\n')[2]).toMatch(/^ {2}decisions/);
+  });
+
+  it('says why as far as the screen is wide, and on a low one leaves its line to the table', () => {
+    const frame = (rows: number): string[] =>
+      topFrame(shown(), 40, rows).map(({ text }) => text.trim());
+    expect(frame(24)[2]).toBe('all apps together ask for 52k/s of 50…');
+    expect(frame(24)[7]).toMatch(/^search /);
+    expect(frame(8)[2]).toMatch(/^capacity /);
+    expect(frame(8)[6]).toMatch(/^search /);
+  });
+
   it('says which figures are not in it', () => {
     const lines = (damaged: number, otherVersions: number): string[] =>
       topText(shown({ fleet: { ...FLEET, damaged, otherVersions } })).split('\n');
-    expect(lines(1, 3)[2]).toBe(
+    expect(lines(1, 3)[3]).toBe(
       '! figures without 3 of another version and 1 whose figures cannot be read',
     );
-    expect(lines(2, 0)[2]).toBe('! figures without 2 whose figures cannot be read');
+    expect(lines(2, 0)[3]).toBe('! figures without 2 whose figures cannot be read');
     expect(lines(0, 0).join()).not.toContain('without');
   });
 
@@ -121,8 +138,16 @@ describe('the screen of weir top', () => {
     expect(text).toContain('·[2J·]0;evil··');
   });
 
+  it('shows such names as text also where it says why', () => {
+    const app = `${ESC}]0;evil\u0007\n\u202e`;
+    const quota = { ...FLEET.quota!, apps: FLEET.quota!.apps.map((one) => ({ ...one, app })) };
+    const lines = topFrame(shown({ fleet: { ...FLEET, quota } }), 200, 24);
+    expect(lines[2]!.text).toContain('·]0;evil··· asks for');
+    for (const { text } of lines) expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+
   it('sorts, filters and helps', () => {
-    const first = (state: Partial<TopState>) => topFrame(shown(state), 80, 24)[6]!.text.trim();
+    const first = (state: Partial<TopState>) => topFrame(shown(state), 80, 24)[7]!.text.trim();
     expect(first({ sortBy: 0 })).toMatch(/^catalog/);
     expect(first({ sortBy: 3 })).toMatch(/^catalog/);
     expect(first({ filter: 'SEAR' })).toMatch(/^search/);
@@ -328,6 +353,7 @@ describe('weir top elsewhere', () => {
     expect(lines.map((text) => (JSON.parse(text) as FleetState).atMs - FLEET.atMs)).toEqual([
       ...[0, 1000],
     ]);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ verdict: verdict(FLEET) });
   });
 
   it('prints one table of what the fleet has written, and exits', async () => {
@@ -357,6 +383,8 @@ describe('weir top elsewhere', () => {
     expect(await client.get('weir:{monitor}:watch')).toBe('1');
     expect(await stand.json<FleetState>('top', '--once')).toMatchObject({ leader: 'api-1' });
     await board.set('merged', JSON.stringify({ v: 1, ...FLEET }), 60_000);
+    expect((await stand.weir('top', '--once')).out).toContain(`\n  ${verdict(FLEET).why}\n`);
+    expect(await stand.json('top', '--once')).toMatchObject({ verdict: verdict(FLEET) });
     const status = await stand.weir('status');
     expect(status.out).toContain(
       'now: Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away',
