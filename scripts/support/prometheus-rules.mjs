@@ -146,8 +146,9 @@ const EXPRESSIONS = {
     forMs: afterMs,
     says: '{{ $value | humanize }} nodes are not on the latest revision of the configuration',
   }),
+  // Over both states: by one of them alone, a breaker that tries again would begin anew.
   breakerOpen: ({ afterMs }) => ({
-    expr: 'max by (job, resource) (weir_breaker_state{state="open"}) == 1',
+    expr: 'max by (job, resource) (weir_breaker_state{state=~"open|half_open"}) == 1',
     forMs: afterMs,
     says: 'the breaker of {{ $labels.resource }} is open',
   }),

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { LogLinear } from '../../lib/common/histogram.js';
+import { Conditions, statesOfProcess } from '../../lib/observability/alerts/conditions.js';
 import { evaluate, QUIET, type AlertPhase } from '../../lib/observability/alerts/evaluate.js';
 import { checkAlerts, isHeld, type Rule } from '../../lib/observability/alerts/rules.js';
 import { noCounts, Series, type Counts } from '../../lib/observability/series.js';
+import { type Facts } from '../../lib/observability/sources.js';
+import { type BreakerKind } from '../../lib/protection/breaker-state.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 /** A stretch of time in which so much happens each second. */
@@ -13,6 +16,8 @@ export interface Steady extends Partial<Counts> {
   readonly ms?: number;
   /** Of rules about states. */
   readonly holds?: boolean;
+  /** Of `breakerOpen`: what holds is made of the state, as of that of a process. */
+  readonly breaker?: BreakerKind;
 }
 
 export type Part =
@@ -79,9 +84,9 @@ export function run(
     const at = readAtMicros - (Math.min(spanMs, step * 1000) * 1000) / 2;
     series.read(at, spanMs, counts, times);
   };
-  const look = (holds: boolean | undefined): void => {
+  const look = (part: Steady): void => {
     if ((second() * 1000) % rule.everyMs !== 0) return;
-    const after = evaluate(rule, { series, capacity, holds }, state, clock.now());
+    const after = evaluate(rule, { series, capacity, holds: holdsOf(part) }, state, clock.now());
     // The first look tells what the state is to begin with.
     if (changes.length === 0) changes.push([0, after.phase === 'learning' ? 'learning' : 'quiet']);
     if (after.phase !== changes.at(-1)![1]) changes.push([second(), after.phase]);
@@ -99,11 +104,19 @@ export function run(
         count(part);
         clock.advance(step * 1000);
         if (!isHeld(rule)) read();
-        look(part.holds);
+        look(part);
       }
     }
   }
   // A look after the last stretch, in which nothing was read.
-  look((parts.at(-1) as Steady).holds);
+  look(parts.at(-1) as Steady);
   return changes;
+}
+
+function holdsOf({ holds, breaker }: Steady): boolean | undefined {
+  if (breaker === undefined) return holds;
+  const conditions = new Conditions();
+  const facts = { protection: { db: { breaker: { state: breaker } } } } as unknown as Facts;
+  conditions.read(statesOfProcess(facts), [], 0, []);
+  return conditions.of('breakerOpen').get('resource:db');
 }

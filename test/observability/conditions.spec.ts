@@ -20,8 +20,9 @@ describe('the states that rules ask for', () => {
     const seen = states({
       ...{ storeIsUp: false, overloaded: true, standing: false, behind: 2, silent: ['api-3'] },
       breakers: [
-        ['db', true],
-        ['mail', false],
+        ['db', 'open'],
+        ['stock', 'half-open'],
+        ['mail', 'closed'],
       ],
     });
     conditions.read(seen, [], 0, rules);
@@ -31,7 +32,7 @@ describe('the states that rules ask for', () => {
     expect(Object.fromEntries(conditions.of('configBehind'))).toEqual({ total: true });
     expect(Object.fromEntries(conditions.of('nodeSilent'))).toEqual({ 'node:api-3': true });
     expect(Object.fromEntries(conditions.of('breakerOpen'))).toEqual({
-      ...{ 'resource:db': true, 'resource:mail': false },
+      ...{ 'resource:db': true, 'resource:stock': true, 'resource:mail': false },
     });
   });
 

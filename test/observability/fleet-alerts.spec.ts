@@ -4,6 +4,7 @@ import { Alerting } from '../../lib/observability/alerts/alerting.js';
 import { Fleet } from '../../lib/observability/fleet/fleet.js';
 import { type NodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
 import { type Facts } from '../../lib/observability/sources.js';
+import { type BreakerKind } from '../../lib/protection/breaker-state.js';
 import { type BoardStore } from '../../lib/stores/board-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { SharedBoard } from './shared-board.js';
@@ -46,7 +47,7 @@ function stage(
   const board = new SharedBoard(time);
   const told: { readonly by: string; readonly alert: Alert }[] = [];
   const failed: unknown[] = [];
-  let open = false;
+  let state: BreakerKind = 'closed';
   /** Of each node: so far, and each second. */
   let [requests, perSecond] = [10, 0];
   const revisions = new Map<string, number>();
@@ -60,8 +61,7 @@ function stage(
       ...{ nodeId, service: 'shop', clock, sinks: [{ send }], fault: () => {}, board: view },
     });
     const own = (): NodeSnapshot => {
-      const breaker = open ? ('open' as const) : ('closed' as const);
-      const db = { resource: 'db', breaker, phase: undefined, percent: undefined, falls: 0 };
+      const db = { resource: 'db', breaker: state, phase: undefined, percent: undefined, falls: 0 };
       const revision = revisions.get(nodeId) ?? 4;
       return snapshot(nodeId, [series('total', '', requests)], { resources: [db], revision });
     };
@@ -90,7 +90,7 @@ function stage(
   };
   const leaders = () => [...nodes].filter(([, { fleet }]) => fleet.isLeading).map(([id]) => id);
   const heard = () => told.map(({ alert }) => `${alert.rule} ${alert.series} ${alert.state}`);
-  const breaker = (isOpen: boolean): void => void (open = isOpen);
+  const breaker = (kind: BreakerKind): void => void (state = kind);
   const rate = (each: number): void => void (perSecond = each);
   return { rate, nodes, board, seconds, leaders, told, heard, failed, breaker, revisions, time };
 }
@@ -99,7 +99,7 @@ describe('the alerts of a fleet', () => {
   it('are told once, and not again when the one that told is gone', async () => {
     const { nodes, seconds, leaders, heard, told, breaker } = stage();
     await seconds(15);
-    breaker(true);
+    breaker('open');
     await seconds(45);
     expect(heard()).toEqual(['breakerOpen resource:db firing']);
     const [gone] = leaders();
@@ -111,12 +111,27 @@ describe('the alerts of a fleet', () => {
     expect(heard().slice(1)).toEqual([]);
     await seconds(30);
     expect(heard().slice(1)).toEqual([`nodeSilent node:${gone} firing`]);
-    breaker(false);
+    breaker('closed');
     await seconds(80);
     expect(heard()[2]).toBe('breakerOpen resource:db resolved');
     const [began, ended] = [told[0]!, told[2]!];
     expect(ended.by).not.toBe(began.by);
     expect(ended.alert.sinceMs).toBe(began.alert.sinceMs);
+  });
+
+  it('fire of a breaker that tries again and again', async () => {
+    const { seconds, heard, breaker } = stage();
+    await seconds(15);
+    for (let times = 0; times < 5; times++) {
+      breaker('open');
+      await seconds(5);
+      breaker('half-open');
+      await seconds(5);
+    }
+    expect(heard()).toEqual(['breakerOpen resource:db firing']);
+    breaker('closed');
+    await seconds(80);
+    expect(heard().slice(1)).toEqual(['breakerOpen resource:db resolved']);
   });
 
   it.each([
@@ -145,7 +160,7 @@ describe('the alerts of a fleet', () => {
     const { nodes, board, seconds, told, heard, breaker, failed } = stage();
     board.hasTwoLeaders = true;
     await seconds(15);
-    breaker(true);
+    breaker('open');
     await seconds(60);
     expect(heard()).toEqual(['breakerOpen resource:db firing']);
     const keys = [...nodes.values()].map(({ alerting }) => alerting.list().map(keyOf));
@@ -157,14 +172,14 @@ describe('the alerts of a fleet', () => {
   it('do not depend on clocks that are an hour apart', async () => {
     const { nodes, seconds, leaders, heard, breaker } = stage(['a', 'b'], { b: -3_600_000 });
     await seconds(15);
-    breaker(true);
+    breaker('open');
     await seconds(20);
     // Not long enough: it goes on where the other one was.
     expect(heard()).toEqual([]);
     nodes.delete(leaders()[0]!);
     await seconds(35);
     expect(heard()).toContain('breakerOpen resource:db firing');
-    breaker(false);
+    breaker('closed');
     await seconds(75);
     expect(heard()).toContain('breakerOpen resource:db resolved');
   });
@@ -182,7 +197,7 @@ describe('the alerts of a fleet', () => {
       isLost = false;
       throw new Error('the answer was lost');
     };
-    breaker(true);
+    breaker('open');
     await seconds(50);
     expect(isLost).toBe(false);
     expect(heard()).toEqual(['breakerOpen resource:db firing']);
@@ -191,7 +206,7 @@ describe('the alerts of a fleet', () => {
   it('are not told while the store is away, and told when it is back', async () => {
     const { seconds, heard, breaker, board } = stage();
     await seconds(15);
-    breaker(true);
+    breaker('open');
     await seconds(10);
     board.isAway = true;
     await seconds(60);
@@ -208,7 +223,7 @@ describe('the alerts of a fleet', () => {
       await board.set('alerts', text, 1e9);
       await board.set('mutes', text, 1e9);
       await seconds(10);
-      breaker(true);
+      breaker('open');
       await seconds(45);
       expect(heard()).toEqual(['breakerOpen resource:db firing']);
       expect(failed).toEqual([]);
@@ -244,7 +259,7 @@ describe('the alerts of a fleet', () => {
     await seconds(15);
     const follower = [...nodes].find(([id]) => !leaders().includes(id))![1];
     await follower.alerting.mute('breakerOpen', 'resource:db', new Date(time.epochMs(150e6)));
-    breaker(true);
+    breaker('open');
     await seconds(60);
     expect(heard()).toEqual([]);
     const [leader] = leaders();

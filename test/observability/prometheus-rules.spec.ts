@@ -123,6 +123,12 @@ function seriesOf(rule: string, parts: readonly Part[]) {
     values: valuesOf(parts, perSecond),
   });
   const job = 'job="shop",instance="a"';
+  if (parts.some((part) => 'breaker' in part)) {
+    return (['closed', 'open', 'half-open'] as const).map((state) => ({
+      series: `weir_breaker_state{${job},resource="db",state="${state.replace('-', '_')}"}`,
+      values: gaugeOf(parts, ({ breaker }) => (breaker === state ? 1 : 0)),
+    }));
+  }
   if (parts.some((part) => 'holds' in part)) {
     const states: Readonly<Record<string, [name: string, on: number, off: number]>> = {
       storeAway: [`weir_store_up{${job}}`, 0, 1],
@@ -137,10 +143,7 @@ function seriesOf(rule: string, parts: readonly Part[]) {
       return [counter(answers, ({ holds }) => (holds ? 1 : 0))];
     }
     const [name, on, off] = states[rule]!;
-    const values = (parts as Steady[]).map(
-      ({ seconds, holds }) => `${holds ? on : off}x${seconds - 1}`,
-    );
-    return [{ series: name, values: values.join(' ') }];
+    return [{ series: name, values: gaugeOf(parts, ({ holds }) => (holds ? on : off)) }];
   }
   const levels = [1, 2, 3, 4] as const;
   return [
@@ -166,9 +169,16 @@ function seriesOf(rule: string, parts: readonly Part[]) {
   ];
 }
 
+/** A sample each second. */
+const gaugeOf = (parts: readonly Part[], value: (part: Steady) => number): string =>
+  (parts as Steady[]).map((part) => `${value(part)}x${part.seconds - 1}`).join(' ');
+
 /** Seconds between two samples. */
 const stepOf = (parts: readonly Part[]): number =>
-  parts.every((part) => !('holds' in part) && !(('seconds' in part ? part.seconds : 0) % 5))
+  parts.every(
+    (part) =>
+      !('holds' in part || 'breaker' in part) && !(('seconds' in part ? part.seconds : 0) % 5),
+  )
     ? 5
     : 1;
 

@@ -167,7 +167,7 @@ const statesSchema = group({
     states.nodeSilent,
   ),
   configBehind: held('Nodes of the fleet are not on the latest revision', states.configBehind),
-  breakerOpen: held("The breaker of a resource's calls is open", states.breakerOpen),
+  breakerOpen: held("The breaker of a resource's calls is open or half open", states.breakerOpen),
   levelHeld: held('A resource answers with level 3 or 4', states.levelHeld),
   relapse: field(
     group({

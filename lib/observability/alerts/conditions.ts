@@ -1,3 +1,4 @@
+import { isNotClosed, type BreakerKind } from '../../protection/breaker-state.js';
 import { type FleetMerge } from '../fleet/merge.js';
 import { type JoinedCondition } from '../node-condition.js';
 import { type Series } from '../series.js';
@@ -15,7 +16,7 @@ export interface StatesSeen {
   readonly storeIsUp: boolean | undefined;
   readonly overloaded: boolean | undefined;
   readonly standing: boolean | undefined;
-  readonly breakers: Iterable<readonly [resource: string, isOpen: boolean]>;
+  readonly breakers: Iterable<readonly [resource: string, state: BreakerKind]>;
   /** Falls of each resource on each node, so far. */
   readonly falls: Iterable<Falls>;
   /** Nodes that say nothing. */
@@ -33,7 +34,7 @@ export function statesOfProcess(facts: Facts): StatesSeen {
     overloaded: facts.overloaded,
     standing: overload?.standing,
     breakers: Object.entries(protection).flatMap(([name, { breaker }]) =>
-      breaker === undefined ? [] : [[name, breaker.state === 'open'] as const],
+      breaker === undefined ? [] : [[name, breaker.state] as const],
     ),
     falls: (degradation?.resources ?? []).map(({ resource, trips }) => {
       return [resource, Object.values(trips).reduce((sum, one) => sum + one, 0), ''] as const;
@@ -50,7 +51,7 @@ export function statesOfFleet(merge: FleetMerge, condition: JoinedCondition): St
     overloaded: condition.overloaded,
     standing: condition.line?.standing,
     breakers: condition.resources.flatMap(({ resource, breaker }) =>
-      breaker === undefined ? [] : [[resource, breaker === 'open'] as const],
+      breaker === undefined ? [] : [[resource, breaker] as const],
     ),
     falls: merge.falls.values(),
     silent: merge.nodes().flatMap(({ node, isSilent }) => (isSilent ? [node] : [])),
@@ -83,8 +84,9 @@ export class Conditions {
     if (standing !== undefined) this.set('line', 'total', standing);
     if (behind !== undefined) this.set('configBehind', 'total', behind > 0);
     for (const node of states.silent) this.set('nodeSilent', `node:${node}`, true);
-    for (const [name, isOpen] of states.breakers)
-      this.set('breakerOpen', `resource:${name}`, isOpen);
+    // One that tries again and again would never be open for long.
+    for (const [name, state] of states.breakers)
+      this.set('breakerOpen', `resource:${name}`, isNotClosed(state));
     for (const one of series) {
       if (one.kind !== 'resource') continue;
       const stretch = one.seconds.stretch(nowMicros, LEVEL_SECONDS);
