@@ -9,7 +9,7 @@ import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
 import { percent } from '../observability/figures.js';
 import { causeOfApp, limitedKeysOf, why, type PolicyLimit } from '../observability/limited.js';
-import { secondSentence, verdict } from '../observability/verdict.js';
+import { timeOf, verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
@@ -77,9 +77,9 @@ async function readFleet({ connection, prefix, clock }: OpenStore): Promise<Flee
 function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output): void {
   const apps = fleet.quota?.apps ?? [];
   const appWhy = new Map(apps.map((one) => [`app:${one.app}`, why(causeOfApp(one, fleet))]));
-  const now = verdict(fleet);
-  const second = secondSentence(now);
-  output.log(`\nnow: ${now.text}${second === '' ? '' : `\nwhy: ${second}`}`);
+  const { text, why: cause, sinceMs } = verdict(fleet);
+  const since = sinceMs === undefined ? '' : `\nsince: ${timeOf(sinceMs)}`;
+  output.log(`\nnow: ${text}${cause === undefined ? '' : `\nwhy: ${cause}`}${since}`);
   const denied = fleet.series.filter((one) => one.denied > 0 && /^(?:app|policy):/.test(one.name));
   if (denied.length > 0) {
     const rows = denied.map(({ name, rate, denied: away }) => {

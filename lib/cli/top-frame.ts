@@ -3,7 +3,7 @@ import { alertText } from '../observability/alerts/alert-words.js';
 import { leftOut, type FleetState, type SeriesState } from '../observability/state.js';
 import { figure, percent } from '../observability/figures.js';
 import { limitedKeysOf } from '../observability/limited.js';
-import { verdict } from '../observability/verdict.js';
+import { timeOf, verdict } from '../observability/verdict.js';
 
 export const VIEWS = ['overview', 'apps', 'policies', 'resources', 'nodes', 'alerts'] as const;
 export type TopView = (typeof VIEWS)[number];
@@ -84,7 +84,10 @@ function headLines(state: TopState, rows: number): ScreenLine[] {
   const p99 =
     store === undefined || redis === undefined ? '' : `  Redis p99 ${redis.toFixed(1)} ms`;
   const nodes = `${figure(nodeCount)} ${nodeCount === 1 ? 'node' : 'nodes'}`;
-  const { text, why: cause, level } = verdict(fleet);
+  const { text, why: cause, level, sinceMs } = verdict(fleet);
+  // Long sentences are cut at their end.
+  const since = sinceMs === undefined ? undefined : `since ${timeOf(sinceMs)}`;
+  const second = [since, cause].filter(Boolean).join('; ');
   const mark = level === 'good' || level === 'info' ? ' ' : '!';
   const lines = [line(`weir top  ${plain(cluster)}  ${nodes}${revision}${p99}`, 'strong')];
   if (fault !== undefined || ageS >= OLD_S) {
@@ -92,7 +95,7 @@ function headLines(state: TopState, rows: number): ScreenLine[] {
     lines.push(line(`! last heard ${Math.round(ageS)} s ago${why}`, 'warning'));
   }
   lines.push(line(`${mark} ${text}`, level === 'good' ? 'good' : level));
-  if (cause !== undefined && rows >= ROWS_FOR_WHY) lines.push(line(`  ${cause}`));
+  if (second !== '' && rows >= ROWS_FOR_WHY) lines.push(line(`  ${second}`));
   const missing = leftOut(fleet);
   if (missing !== '') lines.push(line(`! figures ${missing}`, 'warning'));
   if (quota !== undefined) lines.push(quotaLine(quota));

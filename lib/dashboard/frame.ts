@@ -22,6 +22,10 @@ export interface PageFrame {
   readonly storeTimeoutMs: number | null;
   readonly canWrite: boolean;
   readonly verdict: Verdict;
+  /** What else is known, in one sentence, for a verdict that says all by itself. */
+  readonly aside: string;
+  /** Where the last revision is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. */
+  readonly reached: string;
   readonly state: WatchedState;
   /** In an overload the capacity itself is short, and not only the ceiling of some app. */
   readonly isShort: boolean;

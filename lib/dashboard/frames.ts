@@ -2,6 +2,7 @@ import { type Clock } from '../common/clock.js';
 import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-config.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
+import { alertCounts } from '../observability/alerts/alert-words.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { libraryVersion } from '../stores/package-file.js';
 import {
@@ -117,6 +118,8 @@ export class Frames {
       storeKind: limiter.redis === undefined ? 'memory' : 'redis',
       storeTimeoutMs: limiter.redis?.timeoutMs ?? null,
       verdict: unseen === null || isAway ? found : rejoiningVerdict(found, unseen),
+      aside: asideOf(state, fleet !== undefined),
+      reached: reachedBy(state, unseen !== null),
       state: shown(state),
       isShort: isShort(state) && !isAway,
       nodes: fleet?.nodes ?? [alone(own)],
@@ -277,6 +280,27 @@ const NOTHING_KNOWN: Omit<ShownResource, 'resource'> = {
   waiting: 0,
   stages: [],
 };
+
+function asideOf({ store, alerts, config, nodeCount }: WatchedState, isFleet: boolean): string {
+  if (store === undefined) return 'The store is in memory: this is what this process alone sees.';
+  if (!isFleet) return 'No other process has told its figures yet: this is this process alone.';
+  const counts = alertCounts(alerts);
+  const told = counts === '' ? 'no alert fires' : `alerts: ${counts}`;
+  const behind = config?.behind ?? 0;
+  const latest =
+    behind === 0
+      ? 'every node has the latest configuration'
+      : `${behind} of ${nodeCount} nodes ${behind === 1 ? 'has' : 'have'} an earlier configuration`;
+  return `Redis ${store.isUp ? 'answers' : 'is away'}; ${told}; ${latest}.`;
+}
+
+function reachedBy({ config, nodeCount }: WatchedState, isAlone: boolean): string {
+  if (config === undefined || config.revision === 0) return '';
+  if (isAlone) return 'here, not known of others';
+  if (nodeCount === 1) return 'here';
+  const { behind } = config;
+  return behind === 0 ? 'on all nodes' : `on ${nodeCount - behind} of ${nodeCount} nodes`;
+}
 
 /** Without what only programs need: of its share of an overload each app says itself what it may have. */
 function shown(state: FleetState | MonitorState): PageFrame['state'] {

@@ -411,12 +411,6 @@ function say(
   return { kind, level, text, why: cause, series, sinceMs };
 }
 
-/** The second sentence where there is no page around it: why, and since when. Empty if neither is known. */
-export function secondSentence({ why: cause, sinceMs }: Verdict): string {
-  const since = sinceMs === undefined ? undefined : `since ${timeOf(sinceMs)}`;
-  return [cause, since].filter(Boolean).join('; ');
-}
-
 const titleOf = (name: string): string => seriesTitle(name) || 'traffic';
 
 const upper = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;

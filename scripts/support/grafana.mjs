@@ -127,11 +127,11 @@ const ROWS = [
         queries: [quantile(0.99, 'weir_resource_call_seconds', ['resource'])],
       },
       {
-        title: 'Breakers that are open',
+        title: 'Breakers that are not closed',
         unit: 'short',
         queries: [
           {
-            expr: `sum by (resource) (weir_breaker_state{${JOB},state="open"})`,
+            expr: `sum by (resource) (weir_breaker_state{${JOB},state=~"open|half_open"})`,
             legend: '{{resource}}',
           },
         ],

@@ -98,6 +98,12 @@ describe('the screen of weir top', () => {
     expect(topText(shown({ fleet: quiet })).split('\n')[2]).toMatch(/^ {2}decisions/);
   });
 
+  it('says since when before it says why, which may be cut', () => {
+    const marks = [{ atMs: 3_720_000, kind: 'overload', text: 'overload begins' }] as const;
+    const lines = topText(shown({ fleet: { ...FLEET, marks } })).split('\n');
+    expect(lines[2]).toMatch(/^ {2}since 01:02 UTC; all apps together ask for/);
+  });
+
   it('says why as far as the screen is wide, and on a low one leaves its line to the table', () => {
     const frame = (rows: number): string[] =>
       topFrame(shown(), 40, rows).map(({ text }) => text.trim());
@@ -174,7 +180,7 @@ describe('the screen of weir top', () => {
       return text.split('\n').find((line) => line.includes('1a2b3c4d'))!;
     };
     expect(rowOf('store', 0)).toMatch(
-      /login +about 900 lately +more than its policy allows by this key$/,
+      /login +900 in 1 min +more than its policy allows by this key$/,
     );
     expect(rowOf('fallback', 1, 'local')).toMatch(/away; each node has a share of the limit$/);
     expect(rowOf('fallback', 0, 'local')).toMatch(/was away; each node had a share of the limit$/);
@@ -353,7 +359,9 @@ describe('weir top elsewhere', () => {
     expect(lines.map((text) => (JSON.parse(text) as FleetState).atMs - FLEET.atMs)).toEqual([
       ...[0, 1000],
     ]);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ verdict: verdict(FLEET) });
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      verdict: { text: verdict(FLEET).text, why: verdict(FLEET).why },
+    });
   });
 
   it('prints one table of what the fleet has written, and exits', async () => {
@@ -384,8 +392,14 @@ describe('weir top elsewhere', () => {
     expect(await stand.json<FleetState>('top', '--once')).toMatchObject({ leader: 'api-1' });
     await board.set('merged', JSON.stringify({ v: 1, ...FLEET }), 60_000);
     expect((await stand.weir('top', '--once')).out).toContain(`\n  ${verdict(FLEET).why}\n`);
-    expect(await stand.json('top', '--once')).toMatchObject({ verdict: verdict(FLEET) });
+    expect(await stand.json('top', '--once')).toMatchObject({
+      verdict: { text: verdict(FLEET).text, why: verdict(FLEET).why },
+    });
     const status = await stand.weir('status');
+    expect(status.out).not.toContain('\nsince: ');
+    const marks = [{ atMs: 3_720_000, kind: 'overload', text: 'overload begins' }];
+    await board.set('merged', JSON.stringify({ v: 1, ...FLEET, marks }), 60_000);
+    expect((await stand.weir('status')).out).toContain('\nsince: 01:02 UTC\n');
     expect(status.out).toContain(
       'now: Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away',
     );
@@ -396,7 +410,7 @@ describe('weir top elsewhere', () => {
       /app search +11,000 +2,100 +19 % +all apps together ask for 52k\/s of 50k\/s\n/,
     );
     expect(status.out).toMatch(
-      /denied key +policy +denied lately +why\n1a2b3c4d +login +900 +more than its policy allows by this key\n/,
+      /denied key +policy +denied in 1 min +why\n1a2b3c4d +login +900 +more than its policy allows by this key\n/,
     );
     expect(status.out).toMatch(/db +open +ramp +0 +2 +0 +0\n/);
     expect(status.out).toMatch(/policy +hot value +tokens\/period\ncatalog +9f8e7d6c +1,234\n/);

@@ -182,6 +182,7 @@ describe('the page, in a browser', () => {
     });
     const forged: PageFrame = {
       ...{ ...frame, scope: 'process', seenFrom: 'api-1', leftOut: 'without 2 of another version' },
+      reached: 'here, not known of others',
       nodes: frame.nodes.slice(0, 1).map((one) => ({ ...one, node: 'api-1', storeIsUp: false })),
       unseen: {
         ...{ count: 3, seenMs: frame.nowMs, said: '3 other nodes cannot be seen.' },
@@ -198,6 +199,7 @@ describe('the page, in a browser', () => {
         alerts: [
           { ...alert('storeAway'), severity: 'critical' },
           ...['errorRate', 'relapse', 'peak', 'nodeSilent'].map(alert),
+          { ...alert('errorRate'), series: 'app:search', sinceMs: frame.nowMs + 1 },
           { ...alert('overload'), value: 0 },
           { ...alert('slowCalls'), series: `resource:${frame.state.resources[0]!.resource}` },
           { ...alert('qpsRise'), state: 'resolved', endedMs: frame.nowMs },
@@ -212,9 +214,11 @@ describe('the page, in a browser', () => {
       ...[
         'degraded: the last try failed',
         /And 5 more, 3 firing, 1 ending, 1 over: .*Cluster is overloaded, Traffic rises\./,
+        // One row for what is the same.
+        'It is so.; also all',
       ],
-      ...['without 2 of another version', '6 firing, 1 ending, 1 over', 'alert: Calls are slow'],
-      ...['api-2, api-3: not seen since', 'not known of the others', 'by itself'],
+      ...['without 2 of another version', '7 firing, 1 ending, 1 over', 'alert: Calls are slow'],
+      ...['api-2, api-3: not seen since', 'here, not known of others', 'by itself'],
     ]) {
       await watched.page.locator('.card').filter({ hasText: text }).first().waitFor();
     }
@@ -227,6 +231,12 @@ describe('the page, in a browser', () => {
     expect(await inPage(watched.page, dots)).toEqual([
       ...['critical, firing --deny', 'warning, firing --degraded', 'warning, firing --degraded'],
     ]);
+    await watched.page
+      .locator('header')
+      .getByText(/^revision \d+ here, not known of others$/)
+      .click();
+    await watched.page.getByRole('heading', { name: 'History' }).waitFor();
+    await goTo(watched.page, 'Overview');
     const picture = watched.page.locator('.flow-picture');
     await picture.getByText('+ 1 node').waitFor();
     expect(await picture.getByText(/^not seen since \d\d:\d\d$/).count()).toBe(2);
@@ -379,12 +389,12 @@ describe('the page, in a browser', () => {
     await page.getByLabel('Why is this one limited?').fill('nobody');
     await page.getByRole('button', { name: 'Look', exact: true }).click();
     await page.locator('.looked').getByText('has no token left of 1').waitFor();
-    // The list is of those who were denied lately.
+    // The list is of those who were denied in the last minute.
     for (let n = 0; n < 8; n++) await (await ops.get('/search', { 'x-client': 'ann' })).text();
     await page.getByRole('button', { name: 'ann', exact: true }).click();
     await page
       .locator('.looked')
-      .getByText(/^search denied it \d+ times lately/)
+      .getByText(/^search denied it \d+ times in the last minute/)
       .waitFor();
     expect(await page.getByLabel('Why is this one limited?').inputValue()).toBe('ann');
     await page.getByRole('button', { name: 'Ring' }).click();

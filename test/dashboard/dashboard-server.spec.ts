@@ -343,7 +343,7 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     expect(listed.who).toMatch(/^[0-9a-f]{8}$/);
     const look = async (key: string): Promise<Looked> =>
       (await (await send('POST', '/ops/limits/api/look', { key })).json()) as Looked;
-    const denied = `search denied it ${listed.denied} times lately: more than 3/h by this key.`;
+    const denied = `search denied it ${listed.denied} times in the last minute: more than 3/h by this key.`;
     expect(await look(listed.who)).toEqual({
       said: `${denied} Only its hash is listed, so its bucket cannot be looked at: type the key itself.`,
       ...{ policies: [], others: [] },

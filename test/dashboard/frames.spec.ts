@@ -103,6 +103,26 @@ describe('a frame of the page', () => {
     });
   });
 
+  it('says where the last revision is in force, and what else is known', async () => {
+    const { frames, goAway, own, alarm } = stand();
+    const of = async () => {
+      const { reached, aside } = await frames.frame();
+      return [reached, aside];
+    };
+    expect(await of()).toEqual([
+      'on all nodes',
+      'Redis answers; no alert fires; every node has the latest configuration.',
+    ]);
+    own({ config: { revision: 43, behind: 1 } });
+    alarm({ rule: 'peak', state: 'firing', value: 2, threshold: 1 });
+    expect(await of()).toEqual([
+      'on 3 of 4 nodes',
+      'Redis answers; alerts: 1 firing; 1 of 4 nodes has an earlier configuration.',
+    ]);
+    goAway();
+    expect((await of())[0]).toBe('here, not known of others');
+  });
+
   it('keeps them after Redis is back until they are merged again, and does not call that calm', async () => {
     const { clock, frames, goAway, comeBack, merge } = stand();
     await frames.frame();

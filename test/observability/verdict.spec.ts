@@ -1,7 +1,7 @@
 import { type Alert } from '../../lib/observability/alerts/alert.js';
 import { type AppState, type FleetState, type QuotaState } from '../../lib/observability/state.js';
 import { figure, limitText, percent } from '../../lib/observability/figures.js';
-import { secondSentence, verdict } from '../../lib/observability/verdict.js';
+import { verdict } from '../../lib/observability/verdict.js';
 import { quietFleet, seriesState } from './snapshots.js';
 
 const search: AppState = {
@@ -290,34 +290,25 @@ describe('the verdict', () => {
     ] as const;
     const of = (more: Partial<FleetState>) => {
       const found = verdict(quietFleet({ marks, ...more }));
-      return [found.kind, found.sinceMs, secondSentence(found)];
+      return [found.kind, found.sinceMs];
     };
-    expect(of({ quota, series: SERIES })).toEqual([
-      ...['overload', 3_720_000, expect.stringMatching(/catalog loses 140\/s; since 01:02 UTC$/)],
-    ]);
-    expect(of({ quota, series: SERIES, marks: [] })[1]).toBeUndefined();
+    expect(of({ quota, series: SERIES })).toEqual(['overload', 3_720_000]);
+    expect(of({ quota, series: SERIES, marks: [] })).toEqual(['overload', undefined]);
     const atMs = 7_200_000;
     const limited = [{ ...seriesState('app:search', 100, 50), deniedForMs: 65_000 }];
-    expect(of({ atMs, learning, series: limited })).toEqual([
-      ...['denials', 7_135_000, 'since 01:58 UTC'],
-    ]);
+    expect(of({ atMs, learning, series: limited })).toEqual(['denials', 7_135_000]);
     const greedy = { ...quota, apps: [{ ...search, demand: 20_000 }] };
-    expect(of({ atMs, quota: greedy, series: limited }).slice(0, 2)).toEqual([
-      'denials',
-      7_135_000,
-    ]);
+    expect(of({ atMs, quota: greedy, series: limited })).toEqual(['denials', 7_135_000]);
     const low = { ...seriesState('resource:page', 9, 0, [0, 0, 1, 0]), degradedForMs: 5000 };
-    expect(of({ atMs, series: [low] }).slice(0, 2)).toEqual(['degraded', 7_195_000]);
+    expect(of({ atMs, series: [low] })).toEqual(['degraded', 7_195_000]);
     const degraded = [resource('page', { phase: 'degraded', percent: 0 })];
     const cached = { ...low, degraded: [1, 0, 0, 0] as const };
-    expect(of({ atMs, resources: degraded, series: [cached] }).slice(0, 2)).toEqual([
-      ...['recovery', 7_195_000],
-    ]);
+    expect(of({ atMs, resources: degraded, series: [cached] })).toEqual(['recovery', 7_195_000]);
     const open = [resource('db', { breaker: 'open', openNodes: 1 })];
-    expect(of({ resources: open }).slice(0, 2)).toEqual(['breaker', 3_780_000]);
+    expect(of({ resources: open })).toEqual(['breaker', 3_780_000]);
     const away = { store: { isUp: false, awayNodes: 12, sinceMs: 120_000 } };
-    expect(of(away)).toEqual(['store', 120_000, expect.stringMatching(/again; since 00:02 UTC$/)]);
-    expect(of({})).toEqual(['quiet', undefined, '']);
+    expect(of(away)).toEqual(['store', 120_000]);
+    expect(of({})).toEqual(['quiet', undefined]);
   });
 
   it('says of an overload which apps lose, the one that loses most with its cause', () => {

@@ -7,28 +7,30 @@ import {
   inState,
   levelOf,
   ruleTitle,
+  seriesTitle,
   shownState,
 } from '../../observability/alerts/alert-words.js';
 import { type PageFrame } from '../frame.js';
 import { Card } from './card.js';
-import { ago, span, text } from './format.js';
+import { ago, shown, span, text } from './format.js';
 import { type ApiError, ask } from './live.js';
 import { StorePart } from './store.js';
 
-const MOST_ALERTS = 3;
+const MOST_ROWS = 3;
 
 export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   const { learning } = frame.state;
   const alerts = [...frame.state.alerts].sort(byUrgency);
-  const others = alerts.slice(MOST_ALERTS);
+  const rows = rowsOf(alerts);
+  const others = rows.slice(MOST_ROWS).flat();
   return (
     <Card id="alerts" title="Alerts" note={countsOf(alerts) || 'none firing'}>
       {/* Only changes are read out: the list changes when an alert does. */}
       <ol class="alert-list" aria-live="polite" aria-relevant="additions text">
-        {alerts.slice(0, MOST_ALERTS).map((alert) => (
+        {rows.slice(0, MOST_ROWS).map((row) => (
           <AlertRow
-            key={alert.fingerprint + shownState(alert)}
-            alert={alert}
+            key={row[0]!.fingerprint + shownState(row[0]!)}
+            row={row}
             nowMs={frame.nowMs}
             canWrite={frame.canWrite}
           />
@@ -58,8 +60,23 @@ function countsOf(alerts: readonly Alert[]): string {
   return [alertCounts(alerts), over > 0 && `${over} over`].filter(Boolean).join(', ');
 }
 
-function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; canWrite: boolean }) {
+/** Alerts of one rule and state, from the first to the last: one cause mostly has several. */
+type Row = readonly Alert[];
+
+function rowsOf(alerts: readonly Alert[]): Row[] {
+  const rows = new Map<string, Alert[]>();
+  for (const one of alerts) {
+    const of = one.rule + shownState(one);
+    const row = rows.get(of);
+    if (row) row.push(one);
+    else rows.set(of, [one]);
+  }
+  return [...rows.values()];
+}
+
+function AlertRow({ row, nowMs, canWrite }: { row: Row; nowMs: number; canWrite: boolean }) {
   const said = useSignal('');
+  const [alert, ...more] = row as [Alert, ...Alert[]];
   const state = shownState(alert);
   const when =
     state === 'resolved'
@@ -67,12 +84,15 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
       : state === 'ending'
         ? 'cause is gone, ends soon'
         : `${state}, ${span(nowMs - alert.sinceMs)}`;
-  const mute = (): void => {
-    const rule = alert.rule.split('.')[0];
-    ask('mute', { rule, series: alert.series, minutes: 60 }).then(
-      () => (said.value = 'muted for an hour'),
-      (error: ApiError) => (said.value = error.message),
-    );
+  const mute = async (): Promise<void> => {
+    try {
+      for (const { rule, series } of row) {
+        await ask('mute', { rule: rule.split('.')[0], series, minutes: 60 });
+      }
+      said.value = 'muted for an hour';
+    } catch (error) {
+      said.value = (error as ApiError).message;
+    }
   };
   return (
     <li class={state}>
@@ -85,13 +105,15 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
       <span class="when">
         {when}
         {canWrite && state === 'firing' && said.value === '' && (
-          <button class="plain" aria-label="Mute for an hour" onClick={mute}>
+          <button class="plain" aria-label="Mute for an hour" onClick={() => void mute()}>
             Mute
           </button>
         )}
       </span>
       <p>
         {text(alertText(alert))}
+        {more.length > 0 &&
+          `; also ${more.map(({ series }) => shown(seriesTitle(series)) || 'all').join(', ')}`}
         {said.value !== '' && ` (${said.value})`}
       </p>
     </li>

@@ -113,11 +113,14 @@ export function Chart(props: ChartProps) {
         <g class="marks">
           {labels.map(({ at, line, text, isLate }) => (
             <g key={`${at} ${text}`}>
-              <path d={`M${at.toFixed(1)} ${top}V${height - BOTTOM}`} />
+              {/* Up to its words, which may stand on either side of it. */}
+              <path
+                d={`M${at.toFixed(1)} ${part === 'all' || line === undefined ? top : TOP - 10 + line * LABEL_HEIGHT}V${height - BOTTOM}`}
+              />
               {part !== 'all' && line !== undefined && (
                 <text
                   class={`t-mark ${isLate ? 't-end' : ''}`}
-                  x={isLate ? at + 3 : at - 3}
+                  x={isLate ? at - 4 : at + 4}
                   y={TOP - 2 + line * LABEL_HEIGHT}
                 >
                   {text}

@@ -4,7 +4,7 @@ import { Card, Empty, Table } from './card.js';
 import { clock, count, ms, shown, text } from './format.js';
 import { type ApiError, ask } from './live.js';
 
-const MOST_LIMITED = 8;
+const MOST_LIMITED = 6;
 
 export function KeysCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.limited.slice(0, MOST_LIMITED);

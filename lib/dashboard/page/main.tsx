@@ -5,8 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { inState } from '../../observability/alerts/alert-words.js';
 import { CapacityView } from './capacity.js';
 import { ConfigView } from './config.js';
-import { type PageFrame } from '../frame.js';
-import { plural, shown, span } from './format.js';
+import { shown, span } from './format.js';
 import {
   clockMs,
   frame,
@@ -47,25 +46,6 @@ function Brand() {
   );
 }
 
-/** Whether the last change has reached everyone, wherever one looks. */
-function Reached({ frame: { state, unseen, nodes } }: { readonly frame: PageFrame }) {
-  const { revision = 0, behind = 0 } = state.config ?? {};
-  if (revision === 0) return null;
-  const on =
-    unseen !== null
-      ? 'here'
-      : behind > 0
-        ? `on ${state.nodeCount - behind} of ${plural(state.nodeCount, 'node')}`
-        : nodes.length > 1
-          ? 'on all nodes'
-          : '';
-  return (
-    <a href="#config" class={behind > 0 ? 'is-degraded' : ''}>
-      revision {revision} {on}
-    </a>
-  );
-}
-
 function Top() {
   const now = frame.value;
   return (
@@ -75,7 +55,12 @@ function Top() {
         <div class="where">
           <span class="dim">{now.state.quota === undefined ? 'service' : 'cluster'}</span>{' '}
           <strong>{shown(now.state.cluster)}</strong>
-          <Reached frame={now} />
+          {/* Whether the last change has reached everyone, wherever one looks. */}
+          {now.reached !== '' && (
+            <a href="#config" class={now.state.config!.behind > 0 ? 'is-degraded' : ''}>
+              revision {now.state.config!.revision} {now.reached}
+            </a>
+          )}
         </div>
       )}
       <nav aria-label="Views">

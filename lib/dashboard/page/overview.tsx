@@ -266,15 +266,8 @@ function OverloadCard({ frame }: { readonly frame: PageFrame }) {
 }
 
 function ChangeCard({ frame }: { readonly frame: PageFrame }) {
-  const { change, state, nowMs } = frame;
+  const { change, nowMs } = frame;
   if (change === null) return null;
-  const behind = state.config?.behind ?? 0;
-  const reached =
-    frame.unseen !== null
-      ? 'not known of the others'
-      : behind === 0
-        ? 'all nodes'
-        : `${state.nodeCount - behind} of ${plural(state.nodeCount, 'node')}`;
   const written =
     change.atMs === null
       ? ''
@@ -299,7 +292,7 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
         of={[
           ['last change', text(change.told ?? 'none yet')],
           ['profile', shown(change.profile)],
-          ['reached', reached],
+          ['in force', frame.reached || 'here'],
           ['waiting for their time', plural(change.staged, 'change')],
         ]}
       />

@@ -1,4 +1,3 @@
-import { alertCounts } from '../../observability/alerts/alert-words.js';
 import { type PageFrame } from '../frame.js';
 import { count, ms, percent, plural, sentence, span, text, time } from './format.js';
 import { denialsOf, type Judgement } from './judge.js';
@@ -30,12 +29,11 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
         {LEVELS[verdict.level]}
       </span>
       <div class="say">
-        {/* A number and its sign stay on one line. */}
-        <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
+        <strong>{inOneLine(text(verdict.text))}</strong>
         <span>
-          {verdict.why === undefined ? secondSentence(frame) : sentence(text(verdict.why))}
+          {sentence(text(verdict.why ?? frame.aside))}
           {verdict.sinceMs !== undefined &&
-            ` Since ${time(verdict.sinceMs)}, ${span(frame.nowMs - verdict.sinceMs)}.`}
+            ` Since ${time(verdict.sinceMs)}, ${inOneLine(span(frame.nowMs - verdict.sinceMs))}.`}
           {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
         </span>
       </div>
@@ -73,26 +71,15 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
+/** A number and its unit. */
+const inOneLine = (words: string): string => words.replace(/(\d) (?=%|\w+$)/g, '$1\u00a0');
+
 const TONES: Readonly<Record<Judgement['tone'], string>> = {
   ...{ ok: '', warn: 'degraded', bad: 'deny' },
 };
 
 const nodesText = ({ unseen, state: { nodeCount } }: PageFrame): string =>
   unseen === null ? `on ${plural(nodeCount, 'node')}` : 'on this node';
-
-function secondSentence({ state, storeKind, scope }: PageFrame): string {
-  if (storeKind === 'memory')
-    return 'The store is in memory: this is what this process alone sees.';
-  if (scope === 'process')
-    return 'No other process has told its figures yet: this is this process alone.';
-  const store = state.store?.isUp === false ? 'Redis is away' : 'Redis answers';
-  const alerts = alertCounts(state.alerts);
-  return `${store}; ${alerts === '' ? 'no alert fires' : `alerts: ${alerts}`}; ${
-    state.config === undefined || state.config.behind === 0
-      ? 'every node has the latest configuration'
-      : `${plural(state.config.behind, 'node')} behind the latest configuration`
-  }.`;
-}
 
 function Fact(props: { name: string; value: string; note?: string; tone?: string }) {
   const [, value, unit] = /^(.*?)(?: (\S+))?$/.exec(props.value)!;
