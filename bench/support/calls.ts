@@ -1,5 +1,5 @@
 import { type ContenderName } from '../contenders/index.js';
-import { contest, type Entrant } from './contest.js';
+import { contest, type Entrant, type Judging } from './contest.js';
 import { type SpeedJob } from './protocol.js';
 import { type Series, type SuiteContext } from './suite.js';
 
@@ -18,7 +18,7 @@ export async function measureCalls(
   context: SuiteContext,
   expect: SpeedJob['expect'] = 'allowed',
   load: Pick<SpeedJob, 'inFlight' | 'targetMs'> = { inFlight: 1, targetMs: TARGET_MS },
-  mostApart?: number,
+  judging?: Judging,
 ): Promise<Series[]> {
   const entrants = contestants.map(([label, contender]): Entrant<SpeedJob> => {
     return { label, job: { kind: 'speed', contender, options, expect, ...load } };
@@ -29,7 +29,7 @@ export async function measureCalls(
     context,
     (one) => one.measure(),
     ({ cpuNs, decisions }) => cpuNs / decisions,
-    mostApart,
+    judging,
   );
   if (absences.length > 0) throw new Error(`${absences[0]!.contender}: ${absences[0]!.reason}`);
   return ([CPU, WALL] as const).flatMap((metric) => {

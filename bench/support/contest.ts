@@ -15,6 +15,17 @@ export interface ContestResult<Measurement> {
   readonly absences: readonly Absence[];
 }
 
+/** How a contest is judged. */
+export interface Judging {
+  /** Twins agree if they are no further apart. */
+  readonly mostApart?: number;
+  /**
+   * Processes begin anew after so many rounds. V8 compiles the same code now and then in another way, for the whole life of a
+   * process: a figure of few per cent is of the code only where it is of several processes.
+   */
+  readonly roundsOfLife?: number;
+}
+
 /** Starts all entrants of a case one after the other, then measures them in rounds until twins agree by the figure. */
 export async function contest<J extends Job, Measurement>(
   caseName: string,
@@ -22,8 +33,9 @@ export async function contest<J extends Job, Measurement>(
   context: SuiteContext,
   measure: (contender: ContenderProcess<J>) => Promise<Measurement>,
   figureOf: (measurement: Measurement) => number,
-  mostApart = MOST_APART,
+  { mostApart = MOST_APART, roundsOfLife = Infinity }: Judging = {},
 ): Promise<ContestResult<Measurement>> {
+  const jobs = new Map(entrants.map(({ label, job }) => [label, job]));
   const running = new Map<string, ContenderProcess<J>>();
   const absences: Absence[] = [];
   try {
@@ -39,9 +51,13 @@ export async function contest<J extends Job, Measurement>(
     const taken = await inRounds(
       [...running.keys()],
       context.rounds,
-      (label, round) => {
+      async (label, round) => {
         context.progress(caseName, `round ${round + 1} of ${context.rounds}, ${label}`);
-        return measure(running.get(label)!);
+        if (round > 0 && round % roundsOfLife === 0) {
+          await running.get(label)!.stop();
+          running.set(label, await ContenderProcess.start(jobs.get(label)!));
+        }
+        return await measure(running.get(label)!);
       },
       (soFar) => {
         const figures = Array.from(soFar, ([label, some]) => {
