@@ -1,16 +1,36 @@
 import { type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { figure } from '../observability/figures.js';
+import { type WatchedState } from '../observability/state.js';
+import { type ShownChange } from './frame.js';
 
 /** As many as a reader takes in, and as there is room for; the history of the page has all. */
 const MOST_CHANGES = 12;
 const LONGEST_TEXT = 480;
 const LONGEST_VALUE = 24;
+const NEWS_MS = 120_000;
 
 /** Fields of an app, as the page calls them. */
 const APP_FIELDS: Readonly<Record<string, string>> = {
   ...{ guaranteed: 'promised', burst: 'ceiling', priority: 'priority' },
 };
+
+/** Where the last revision is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. */
+export function reachedBy({ config, nodeCount }: WatchedState, isAlone: boolean): string {
+  if (config === undefined || config.revision === 0) return '';
+  if (isAlone) return 'here, not known of others';
+  if (nodeCount === 1) return 'here';
+  const { behind } = config;
+  return behind === 0 ? 'on all nodes' : `on ${nodeCount - behind} of ${nodeCount} nodes`;
+}
+
+/** Who has just changed something looks for what it does, and whether all have it. */
+export function newsOf(change: ShownChange | null, reached: string, nowMs: number): string {
+  if (change === null || change.atMs === null || change.revision <= 1) return '';
+  if (nowMs - change.atMs > NEWS_MS) return '';
+  const by = change.by === null ? '' : ` by ${change.by}`;
+  return `Revision ${change.revision}${by} is in force ${reached}: ${change.told}.`;
+}
 
 /** The changes of a revision in one line; the revisions before it tell where a rollback went. */
 export function changeText(

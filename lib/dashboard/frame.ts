@@ -24,6 +24,8 @@ export interface PageFrame {
   readonly verdict: Verdict;
   /** What else is known, in one sentence, for a verdict that says all by itself. */
   readonly aside: string;
+  /** A change of the last minutes, in one sentence; empty where there was none. */
+  readonly news: string;
   /** Where the last revision is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. */
   readonly reached: string;
   readonly state: WatchedState;

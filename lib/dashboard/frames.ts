@@ -23,7 +23,7 @@ import { type OverloadStats } from '../overload/events.js';
 import { type TierCounts } from '../overload/line.js';
 import { isNotClosed } from '../protection/breaker-state.js';
 import { type Protection } from '../protection/protection.js';
-import { changeText } from './change-text.js';
+import { changeText, newsOf, reachedBy } from './change-text.js';
 import { changesBetween } from './changes.js';
 import {
   type PageFrame,
@@ -110,6 +110,8 @@ export class Frames {
     const found = verdict(state);
     const stats = limiter.stats();
     const snapshot = config.current();
+    const change = await this.lastChange(snapshot);
+    const reached = reachedBy(state, unseen !== null);
     return {
       ...{ build, version: this.version, seenFrom: own.nodeId, canWrite, viewers: viewers() },
       actions,
@@ -119,7 +121,7 @@ export class Frames {
       storeTimeoutMs: limiter.redis?.timeoutMs ?? null,
       verdict: unseen === null || isAway ? found : rejoiningVerdict(found, unseen),
       aside: asideOf(state, fleet !== undefined),
-      reached: reachedBy(state, unseen !== null),
+      ...{ reached, news: newsOf(change, reached, nowMs) },
       state: shown(state),
       isShort: isShort(state) && !isAway,
       nodes: fleet?.nodes ?? [alone(own)],
@@ -131,7 +133,7 @@ export class Frames {
       policies: policiesOf(limiter, snapshot),
       resources: this.resources(),
       overload: this.overload(),
-      change: await this.lastChange(snapshot),
+      change,
       room: roomOf({
         ...{ quota: state.quota, isAway, isShort: isShort(state) },
         reservedRatio: snapshot.document.cluster?.reservedRatio,
@@ -292,14 +294,6 @@ function asideOf({ store, alerts, config, nodeCount }: WatchedState, isFleet: bo
       ? 'every node has the latest configuration'
       : `${behind} of ${nodeCount} nodes ${behind === 1 ? 'has' : 'have'} an earlier configuration`;
   return `Redis ${store.isUp ? 'answers' : 'is away'}; ${told}; ${latest}.`;
-}
-
-function reachedBy({ config, nodeCount }: WatchedState, isAlone: boolean): string {
-  if (config === undefined || config.revision === 0) return '';
-  if (isAlone) return 'here, not known of others';
-  if (nodeCount === 1) return 'here';
-  const { behind } = config;
-  return behind === 0 ? 'on all nodes' : `on ${nodeCount - behind} of ${nodeCount} nodes`;
 }
 
 /** Without what only programs need: of its share of an overload each app says itself what it may have. */

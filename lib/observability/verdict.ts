@@ -339,10 +339,11 @@ function behind({ config, nodeCount }: WatchedFleet): Verdict | undefined {
   return say('behind', 'info', text);
 }
 
-const MOST_ALERTS = 3;
+const MOST_ALERTS = 4;
 
 /** Alerts that no other sentence tells. */
-function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
+function alarmed(state: WatchedFleet): Verdict | undefined {
+  const { alerts } = state;
   const firing = inState(alerts, 'firing').sort(byUrgency);
   const [first] = firing;
   if (first === undefined) {
@@ -354,8 +355,10 @@ function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
   const { text, series, rule, severity } = first;
   const fire = firing.length === 1 ? '1 alert fires' : `${firing.length} alerts fire`;
   return say('alerts', levelOf(severity), `${fire}: ${listed(firing)}.`, {
-    // Of a figure it is worth to know how much.
-    why: isState(rule) ? undefined : plain(text.replace(`${plain(series)}: `, '')),
+    // Of a figure it is worth to know how much; it is of a while ago, and may be over.
+    why: isState(rule)
+      ? undefined
+      : `${plain(text.replace(`${plain(series)}: `, ''))}; now ${summary(state)}`,
     series,
   });
 }
@@ -363,16 +366,23 @@ function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
 /** The name of a state says all of it; that of a figure does not say whose. */
 const isState = (rule: string): boolean => (STATE_RULES as readonly string[]).includes(rule);
 
-/** `Traffic rises (search), Calls are slow (catalog-db) and 2 more`. */
+/** `Traffic rises (search, all requests), Calls are slow (catalog-db) and 2 more`. */
 function listed(alerts: readonly Alert[], quote = ''): string {
-  const all = alerts.map(({ rule, series }) => {
+  const byTitle = new Map<string, string[]>();
+  for (const { rule, series } of alerts.slice(0, MOST_ALERTS)) {
     const whole = series === 'store' ? 'Redis' : 'all requests';
     const subject = seriesTitle(series) || (isState(rule) ? '' : whole);
-    const of = subject === '' ? '' : ` (${plain(subject)})`;
-    return `${quote}${plain(ruleTitle(rule))}${quote}${of}`;
-  });
-  const more = all.length > MOST_ALERTS ? ` and ${all.length - MOST_ALERTS} more` : '';
-  return `${all.slice(0, MOST_ALERTS).join(', ')}${more}`;
+    const title = `${quote}${plain(ruleTitle(rule))}${quote}`;
+    byTitle.set(title, [
+      ...(byTitle.get(title) ?? []),
+      ...(subject === '' ? [] : [plain(subject)]),
+    ]);
+  }
+  const all = Array.from(byTitle, ([title, subjects]) =>
+    subjects.length === 0 ? title : `${title} (${subjects.join(', ')})`,
+  );
+  const more = alerts.length > MOST_ALERTS ? ` and ${alerts.length - MOST_ALERTS} more` : '';
+  return `${all.join(', ')}${more}`;
 }
 
 function learning(state: WatchedFleet): Verdict | undefined {

@@ -28,6 +28,8 @@ function stand() {
     fleet,
   };
   const merged: { last?: FleetState } = {};
+  const past: { revision: number; by: string | null; atMs: number; kind: string; diff: object }[] =
+    [];
   let histories = 0;
   const minutes = {
     ...{ startMs: SEEN_MS, stepMs: 60_000, rate: Array(20).fill(100) },
@@ -50,7 +52,10 @@ function stand() {
       policyNames: () => [],
       policy: () => ({ base: { capacity: 5, windowMs: 60_000 }, failureMode: 'local' }),
     },
-    config: { current: () => ({ revision: 0, profile: 'normal', document: {} }) },
+    config: {
+      current: () => ({ revision: past[0]?.revision ?? 0, profile: 'normal', document: {} }),
+      history: () => Promise.resolve(past),
+    },
     protection: { stats: () => ({}) },
     ...{ degradation: () => undefined, overload: () => undefined, viewers: () => 1 },
     ...{ clock, build: '', canWrite: false, actions: [] },
@@ -85,7 +90,13 @@ function stand() {
     known.own = { ...known.own, ...state };
     known.fleet = { ...known.fleet!, ...state };
   };
-  return { clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  const revise = (revision: number, by: string | null = 'ada'): void => {
+    const changed = [{ path: 'apps.search.guaranteed', before: 100, after: 140 }];
+    const atMs = clock.epochMs(clock.now());
+    past.unshift({ revision, by, atMs, kind: 'update', diff: { changed, added: [], removed: [] } });
+    own({ config: { revision, behind: 1 } });
+  };
+  return { revise, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -121,6 +132,20 @@ describe('a frame of the page', () => {
     ]);
     goAway();
     expect((await of())[0]).toBe('here, not known of others');
+  });
+
+  it('says of a change what it does and how far it has come, for two minutes', async () => {
+    const { frames, clock, revise } = stand();
+    // That which began it all is no news.
+    revise(1);
+    expect((await frames.frame()).news).toBe('');
+    revise(43);
+    const told = 'is in force on 3 of 4 nodes: search promised 100 → 140.';
+    expect((await frames.frame()).news).toBe(`Revision 43 by ada ${told}`);
+    clock.advance(121_000);
+    expect((await frames.frame()).news).toBe('');
+    revise(44, null);
+    expect((await frames.frame()).news).toBe(`Revision 44 ${told}`);
   });
 
   it('keeps them after Redis is back until they are merged again, and does not call that calm', async () => {

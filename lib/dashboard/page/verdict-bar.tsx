@@ -34,6 +34,7 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
           {sentence(text(verdict.why ?? frame.aside))}
           {verdict.sinceMs !== undefined &&
             ` Since ${time(verdict.sinceMs)}, ${inOneLine(span(frame.nowMs - verdict.sinceMs))}.`}
+          {frame.news !== '' && ` ${text(frame.news)}`}
           {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
         </span>
       </div>
