@@ -100,7 +100,12 @@ describe('the tour', () => {
 
       await visitor.press('Promo day', /Revision \d+ is written/);
       await visitor.sees('.change dd', /^promo$/);
-      await visitor.sees('.change dd', /^all nodes$/);
+      await visitor.sees('.change dd', /^on all nodes$/);
+      await visitor.sees('header a', /^revision \d+ on all nodes$/);
+      await visitor.sees(
+        '.verdict',
+        /Revision \d+ by tour is in force on all nodes: .*search promised 100 → 140/,
+      );
       await visitor.sees('.fleet header p', /3 on revision \d+/);
       await visitor.press('Undo', /has what revision \d+ had/);
       await visitor.sees('.change dd', /^normal$/);
