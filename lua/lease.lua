@@ -435,7 +435,7 @@ for i = 1, entry_count do
     own[OUTSTANDING] = own[OUTSTANDING] - total
     -- There is room for it, unless the limits became lower since.
     own[ROOM] = max(own[ROOM], min(own[ROOM] + total, own[CEILING_DEPTH] - own[OUTSTANDING]))
-    own[GRANTED] = own[GRANTED] - total / UNITS_PER_TOKEN
+    own[GRANTED] = max(0, own[GRANTED] - total / UNITS_PER_TOKEN)
     own[CREDIT] = min(own[CREDIT_DEPTH], own[CREDIT] + from_credit)
     if is_overloaded then shares[app] = shares[app] + lent + from_credit end
     outstanding = outstanding - total

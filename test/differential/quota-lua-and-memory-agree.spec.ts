@@ -217,7 +217,16 @@ describe('the lease script and the quota ledger', () => {
       const asked = await answersTo(pair, history);
       const lua = await Promise.all(asked.map((answers) => answers.lua));
       const at = asked.findIndex(({ memory }, i) => !isSame(memory, lua[i]));
-      if (at === -1) continue;
+      if (at === -1) {
+        const books = await pair.books();
+        expect({ seed, index, quota, books: books.lua }).toEqual({
+          seed,
+          index,
+          quota,
+          books: books.memory,
+        });
+        continue;
+      }
       // All later disagreements follow from the first one.
       const { memory, call } = asked[at]!;
       expect({ seed, index, at, quota, step: history[at], call, reply: lua[at] }).toEqual({
@@ -237,6 +246,9 @@ describe('the lease script and the quota ledger', () => {
         for (const { memory, lua } of await answersTo(pair, history)) {
           expect(await lua).toEqual(memory);
         }
+        if (history.length === 0) return;
+        const books = await pair.books();
+        expect(books.lua).toEqual(books.memory);
       }),
       { numRuns: 300 },
     );

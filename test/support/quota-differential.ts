@@ -12,8 +12,12 @@ import {
   type QuotaCall,
   type QuotaReply,
 } from '../../lib/algorithms/quota/quota-protocol.js';
+import { type LedgerAppState, type LedgerState } from '../../lib/algorithms/quota/quota-state.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { StrayReplyError } from '../../lib/common/errors.js';
+import { RedisKeys } from '../../lib/stores/redis/keys.js';
+import { AppNumbers } from '../../lib/stores/redis/limits-record.js';
+import { viewFields, viewOf } from '../../lib/stores/redis/quota-view.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 
 /** The call of a node about one app; parts of 1,000 are of the tokens it holds, and may go beyond them. */
@@ -70,6 +74,11 @@ export interface LimitsStep {
   readonly leaseTtlMs: number;
 }
 
+/** The figures of a ledger that do not wait for the next call about their app, in units. */
+export type Books = Pick<LedgerState, 'cluster'> & {
+  readonly apps: readonly Omit<LedgerAppState, 'credit' | 'creditSince' | 'room'>[];
+};
+
 export interface Answers {
   readonly call: QuotaCall;
   readonly memory: QuotaReply;
@@ -87,6 +96,7 @@ interface NodeMemory {
 
 /** An epoch instant, because that is what Redis counts from. */
 const START_MICROS = 1_700_000_000_000_000;
+const PREFIX = 'differential';
 const CALLS_REMEMBERED = 3;
 const TICK_MICROS = 100_000;
 /**
@@ -130,7 +140,7 @@ export class QuotaPair {
   private quotaOf(figures: QuotaFigures): RedisQuota {
     const { client, clusterId } = this;
     const scriptNow = (): number => this.now;
-    const settings = { client, prefix: 'differential', clusterId, figures, timeoutMs: 60_000 };
+    const settings = { client, prefix: PREFIX, clusterId, figures, timeoutMs: 60_000 };
     return new RedisQuota({ ...settings, scriptNow }, new SystemClock());
   }
 
@@ -151,6 +161,16 @@ export class QuotaPair {
     const lua = settledFor === call ? answer : refused(answer).then(() => memory);
     if (step.kind !== 'again') this.remember(step, node, call, memory);
     return { call, memory, lua };
+  }
+
+  /** What both have in their books once all calls are answered: a unit too many may show in no reply for long. */
+  async books(): Promise<{ memory: Books; lua: Books }> {
+    const { client, clusterId, names } = this;
+    const { ledger } = new RedisKeys(PREFIX).quota(clusterId);
+    const fields = await client.hmgetBuffer(ledger, ...viewFields(names.length));
+    const limits = compileQuota(this.figures, names);
+    const { state } = viewOf(limits, fields, {}, new AppNumbers(names));
+    return { memory: booksOf(this.ledger.peek()!), lua: booksOf(state) };
   }
 
   private nodeOf({ node, kind }: QuotaStep): NodeMemory {
@@ -197,6 +217,16 @@ export class QuotaPair {
     }
     if (kind === 'leave') node.holds = [];
   }
+}
+
+/** Shares outside of an overload are those of the last one, or none. */
+function booksOf({ cluster, apps }: Pick<LedgerState, 'cluster' | 'apps'>): Books {
+  return {
+    cluster,
+    apps: apps.map(({ credit: _credit, creditSince: _since, room: _room, ...own }) => {
+      return cluster.overloaded ? own : { ...own, share: 0, shareRate: 0 };
+    }),
+  };
 }
 
 async function refused(answer: Promise<QuotaReply>): Promise<void> {

@@ -117,7 +117,8 @@ export function giveBack(
   lease.fromStock -= fromStock;
   own.outstanding -= total;
   own.room = upTo(own.room, total, app.ceilingDepth - own.outstanding);
-  own.granted -= total / UNITS_PER_TOKEN;
+  // Refunds of uses that an earlier epoch granted may have taken it down already.
+  own.granted = Math.max(0, own.granted - total / UNITS_PER_TOKEN);
   own.stock = Math.min(app.stockDepth, own.stock + fromStock);
   own.credit = Math.min(app.creditDepth, own.credit + fromCredit);
   if (state.cluster.overloaded) own.share += lent + fromCredit;

@@ -43,6 +43,14 @@ describe('what a node gives back', () => {
     till.ask(0, { used: 8, returned: 5000 });
     expect(buckets(till)).toMatchObject({ stock: 92, credit: 4000, level: 1992 });
   });
+
+  it('takes no more off what was granted than that was, though uses from before a loss came back first', () => {
+    const till = new Till(figures([APP], CLUSTER));
+    till.want(0, 10);
+    till.ask(0, { refunded: 10 });
+    till.ask(0, { returned: 10 });
+    expect(till.ledger.peek()!.apps[0]).toMatchObject({ granted: 0, outstanding: 0 });
+  });
 });
 
 describe('a node that leaves', () => {
