@@ -301,6 +301,9 @@ if has_changed then
   revision, _, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
     unpack(limits, 1, LIMITS_SIZE)
   share_ms = share_span()
+  -- Without a capacity nothing is above it; and one that is new is held against the demand at once.
+  is_overloaded = is_overloaded and capacity > 0
+  is_tick = capacity > 0 and now - tick >= TICK_MICROS
   new_deadline = now + lease_ttl
   next_deadline = min(next_deadline, new_deadline)
   -- The caller's own place may have been chosen under the old limits; one that is too early does no harm.

@@ -176,6 +176,7 @@ function steps(figures: QuotaFigures): fc.Arbitrary<QuotaStep> {
       keeps: fc.oneof(fc.constant([true]), fc.array(fc.boolean(), { minLength: 1, maxLength: 6 })),
       adds: fc.uniqueArray(fc.nat({ max: ADDED - 1 }), { maxLength: ADDED }),
       leaseTtlMs: fc.oneof(fc.constant(figures.leaseTtlMs), fc.constantFrom(200, 1000, 3000)),
+      togglesCluster: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true)),
     }),
   });
 }

@@ -4,6 +4,7 @@ import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
 import {
   compileQuota,
   numbered,
+  type ClusterFigures,
   type QuotaFigures,
 } from '../../lib/algorithms/quota/quota-limits.js';
 import {
@@ -72,6 +73,8 @@ export interface LimitsStep {
   readonly keeps: readonly boolean[];
   readonly adds: readonly number[];
   readonly leaseTtlMs: number;
+  /** The cluster is left out; where there was none, one comes. */
+  readonly togglesCluster: boolean;
 }
 
 /** The figures of a ledger that do not wait for the next call about their app, in units. */
@@ -243,12 +246,20 @@ function onePerApp(steps: readonly AppStep[], apps: number): AppStep[] {
 }
 
 /** Some apps less, some more, and all of it for a larger or a smaller cluster. */
-function changed(figures: QuotaFigures, { by, keeps, adds, leaseTtlMs }: LimitsStep): QuotaFigures {
+function changed(figures: QuotaFigures, step: LimitsStep): QuotaFigures {
+  const { by, keeps, adds, leaseTtlMs, togglesCluster } = step;
   const kept = figures.apps.filter((_, index) => keeps[index % keeps.length]);
   const like = figures.apps[0]!;
   const added = adds.map((name) => ({ ...like, app: `added-${name}`, priority: name % 4 }));
   const apps = [...kept, ...added];
-  return times({ ...figures, leaseTtlMs, apps: apps.length > 0 ? apps : [like] }, by / 10);
+  const cluster = togglesCluster ? toggled(figures) : figures.cluster;
+  return times({ ...figures, cluster, leaseTtlMs, apps: apps.length > 0 ? apps : [like] }, by / 10);
+}
+
+function toggled({ cluster, apps }: QuotaFigures): ClusterFigures | undefined {
+  if (cluster !== undefined) return undefined;
+  const capacity = Math.max(...apps.map(({ burst }) => burst));
+  return { capacity, burstRatio: 1.2, reservedRatio: 0.1 };
 }
 
 function times(figures: QuotaFigures, factor: number): QuotaFigures {

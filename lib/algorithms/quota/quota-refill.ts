@@ -43,6 +43,8 @@ export function refill(limits: QuotaLimits, state: LedgerState, now: number): vo
 export function rescale(from: QuotaLimits, to: QuotaLimits, state: LedgerState, now: number): void {
   const { cluster } = state;
   cluster.level = scaled(cluster.level, from.depth, to.depth);
+  // Without a capacity nothing is above it.
+  if (to.capacity === 0) cluster.overloaded = false;
   for (const [index, own] of state.apps.entries()) {
     const [was, is] = [from.apps[index]!, to.apps[index]!];
     own.stock = scaled(own.stock, was.stockDepth, is.stockDepth);

@@ -166,6 +166,28 @@ describe('limits that change without a cluster', () => {
   });
 });
 
+describe('a cluster that is left out of the limits, or comes with them', () => {
+  const SHARED = figures([{ guaranteed: 100, burst: 5000, elastic: true }], { capacity: 1000 });
+  const AT_100_MS = 1_700_000_000_100_000;
+  const other = (given: QuotaFigures) => compileQuota(given, undefined, 1);
+
+  it('leaves no overload behind: an app has all of its ceiling', () => {
+    const till = new Till(SHARED);
+    till.ask(0, { demand: 9000 });
+    expect(till.call(100, 'a', { demand: 9000 })).toMatchObject({ overloaded: true });
+    till.ledger.change(AT_100_MS, other(withoutCluster(SHARED)));
+    const reply = till.call(100, 'a', { demand: 9000, count: 3000 });
+    expect(reply).toMatchObject({ overloaded: false, apps: [{ needs: [3000], share: 0 }] });
+  });
+
+  it('knows of an overload from the first call on', () => {
+    const till = new Till(withoutCluster(SHARED));
+    expect(till.call(0, 'a', { demand: 9000 })).toMatchObject({ overloaded: false });
+    till.ledger.change(AT_100_MS, other(SHARED));
+    expect(till.call(100, 'a', { demand: 9000 })).toMatchObject({ overloaded: true });
+  });
+});
+
 describe('an app that is added, taken away, or back', () => {
   const TWO = figures([{ app: 'a' }, { app: 'b' }]);
   const ONE = figures([{ app: 'a' }]);
