@@ -46,6 +46,23 @@ describe('FleetMerge', () => {
     expect(Math.round(rates[40]!)).toBe(100);
   });
 
+  it('shows the tokens of each node evenly, though scarce ones come to one after the other', () => {
+    const merge = new FleetMerge(100);
+    const used = { a: 0, b: 0 };
+    const shares: number[] = [];
+    for (let second = 0; second < 40; second++) {
+      used[second % 2 === 0 ? 'a' : 'b'] += 180;
+      used[second % 2 === 0 ? 'b' : 'a'] += 20;
+      for (const node of ['a', 'b'] as const) {
+        const counts = { ...series('app', 'x', second).counts, used: used[node] };
+        merge.add(snapshot(node, [series('app', 'x', second, { counts })]), second * SECOND);
+      }
+      shares.push(merge.nodes()[0]!.apps?.[0]?.used ?? 100);
+    }
+    // Each has a hundred a second; from one second to the next it is 20 or 180.
+    for (const share of shares.slice(20)) expect(Math.abs(share - 100)).toBeLessThan(20);
+  });
+
   it('knows the rate of a node that writes less often than it is looked at', () => {
     const merge = new FleetMerge(100);
     const rates: number[] = [];

@@ -28,6 +28,8 @@ const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
 const FORGOTTEN_MICROS = 600_000_000;
 /** A node may write so much later than its period says. */
 const LATE_MICROS = 500_000;
+/** While tokens are scarce now this node gets some, now another: only over a few seconds do they have what is theirs. */
+const LEASES_SECONDS = 5;
 const SHOWN_KEYS = 10;
 /** No process has this one. */
 const NEVER_HEARD = '';
@@ -100,7 +102,13 @@ export class FleetMerge {
       if (more.count > 0 || more.used > 0) isNews = true;
       if (seconds === 0) continue;
       if (series.kind === 'app' && more.used > 0) {
-        apps.push({ app: series.name, used: more.used / seconds });
+        const known = before.shown.apps?.find(({ app }) => app === series.name)?.used;
+        const used = more.used / seconds;
+        const part = Math.min(1, seconds / LEASES_SECONDS);
+        apps.push({
+          app: series.name,
+          used: known === undefined ? used : known + (used - known) * part,
+        });
       }
       if (series.kind !== 'total') continue;
       next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
