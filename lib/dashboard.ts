@@ -9,4 +9,5 @@ export {
 } from './dashboard/dashboard.options.js';
 export { DashboardPathTakenError } from './dashboard/dashboard-routes.js';
 export { AssetsMissingError } from './dashboard/assets.js';
-export { loopbackOnly, sharedToken } from './dashboard/dashboard-guards.js';
+export { loopbackOnly } from './dashboard/loopback-only.js';
+export { sharedToken } from './dashboard/shared-token.js';

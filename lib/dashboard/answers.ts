@@ -1,5 +1,5 @@
-import { type IncomingMessage, type ServerResponse } from 'node:http';
-import { type ExecutionContext } from '@nestjs/common';
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type ExecutionContext, type Type } from '@nestjs/common';
 
 /** As Express or Fastify hands them over. */
 export type AnyRequest = IncomingMessage & {
@@ -19,6 +19,28 @@ export function rawRequest(context: ExecutionContext): IncomingMessage {
 export function rawResponse(response: AnyResponse): ServerResponse {
   response.hijack?.();
   return response.raw ?? response;
+}
+
+/** As the browser has it: HTTP/2 has no header `host`. */
+export function hostOf(headers: IncomingHttpHeaders): string | undefined {
+  const authority = headers[':authority'];
+  return headers.host ?? (typeof authority === 'string' ? authority : undefined);
+}
+
+/** Whether a browser sends this from a page of this host, or of one of these origins; other sites cannot say so. */
+export function isFromItsPage(
+  headers: IncomingHttpHeaders,
+  origins: readonly string[] = [],
+): boolean {
+  const { origin } = headers;
+  if (origin === undefined) return headers['sec-fetch-site'] === 'same-origin';
+  const isOwn = URL.canParse(origin) && new URL(origin).host === hostOf(headers);
+  return isOwn || origins.includes(origin);
+}
+
+/** As @nestjs/swagger names it: the page is no part of an API. */
+export function hideFromSwagger(controller: Type): void {
+  Reflect.defineMetadata('swagger/apiExcludeController', [true], controller);
 }
 
 /** Scripts, styles and data from here alone; nobody may frame the page, and no text becomes a script. */
@@ -51,6 +73,17 @@ export function begin(
   response.statusCode = status;
   const all = { ...ALWAYS, 'cache-control': 'no-store', ...headers };
   for (const [name, value] of Object.entries(all)) response.setHeader(name, value);
+}
+
+/** What is below the page is found from its folder; false where the request has come there already. */
+export function redirectToFolder(request: IncomingMessage, response: ServerResponse): boolean {
+  const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
+  if (pathname.endsWith('/')) return false;
+  // Relative, as only the browser knows the whole path in front of proxies.
+  const location = `${pathname.slice(pathname.lastIndexOf('/') + 1)}/${search}`;
+  begin(response, 308, { location });
+  response.end();
+  return true;
 }
 
 export function sendJson(response: ServerResponse, value: unknown, status = 200): void {
@@ -97,6 +130,15 @@ export async function bodyOf(request: AnyRequest): Promise<Readonly<Record<strin
 }
 
 async function readJson(raw: IncomingMessage): Promise<unknown> {
+  const text = await readText(raw);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new RequestProblem(400, 'The body is not JSON.');
+  }
+}
+
+async function readText(raw: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of raw as AsyncIterable<Buffer>) {
@@ -104,11 +146,19 @@ async function readJson(raw: IncomingMessage): Promise<unknown> {
     if (bytes > MOST_BYTES) throw tooLarge();
     parts.push(part);
   }
-  try {
-    return JSON.parse(Buffer.concat(parts).toString()) as unknown;
-  } catch {
-    throw new RequestProblem(400, 'The body is not JSON.');
-  }
+  return Buffer.concat(parts).toString();
+}
+
+/** A field of a form, whether the framework has read it or not; empty where it is not there. */
+export async function fieldOf(request: AnyRequest, name: string): Promise<string> {
+  const { body } = request;
+  const value =
+    typeof body === 'object' && body !== null
+      ? (body as Readonly<Record<string, unknown>>)[name]
+      : new URLSearchParams(
+          typeof body === 'string' ? body : await readText(request.raw ?? request),
+        ).get(name);
+  return typeof value === 'string' ? value : '';
 }
 
 const tooLarge = (): RequestProblem =>

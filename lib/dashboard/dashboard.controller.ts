@@ -9,6 +9,7 @@ import {
   Put,
   Req,
   Res,
+  UseFilters,
   UseGuards,
   VERSION_NEUTRAL,
   type Type,
@@ -16,8 +17,10 @@ import {
 import { SkipRateLimit } from '../limits/rate-limit.decorators.js';
 import { quotedError } from '../common/quoted.js';
 import {
-  begin,
   bodyOf,
+  hideFromSwagger,
+  isFromItsPage,
+  redirectToFolder,
   RequestProblem,
   rawResponse,
   sendJson,
@@ -27,9 +30,8 @@ import {
 } from './answers.js';
 import { Dashboard, problemOf } from './dashboard.js';
 import { type DashboardOptions } from './dashboard.options.js';
+import { SignInFilter } from './shared-token.js';
 
-/** As @nestjs/swagger names it: the page is no part of an API. */
-const HIDDEN_FROM_SWAGGER = 'swagger/apiExcludeController';
 const RETRY_SECONDS = '10';
 
 type Responder = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -38,6 +40,7 @@ type Responder = (request: IncomingMessage, response: ServerResponse) => unknown
 export function viewController({ path, guard }: DashboardOptions): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(guard)
+  @UseFilters(SignInFilter)
   @SkipRateLimit()
   class RateLimitDashboardController {
     constructor(@Optional() @Inject(Dashboard) private readonly opened: Dashboard | undefined) {}
@@ -46,12 +49,7 @@ export function viewController({ path, guard }: DashboardOptions): Type {
     @Get(['/', '//'])
     page(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
       return answered(request, response, (raw, answer) => {
-        const { pathname, search } = new URL(raw.url ?? '/', 'http://localhost');
-        if (pathname.endsWith('/')) return this.dashboard.assets.sendPage(raw, answer);
-        // Relative, as only the browser knows the whole path in front of proxies.
-        const location = `${pathname.slice(pathname.lastIndexOf('/') + 1)}/${search}`;
-        begin(answer, 308, { location });
-        answer.end();
+        if (!redirectToFolder(raw, answer)) this.dashboard.assets.sendPage(raw, answer);
       });
     }
 
@@ -118,7 +116,7 @@ export function viewController({ path, guard }: DashboardOptions): Type {
       return mustBeOpen(this.opened);
     }
   }
-  Reflect.defineMetadata(HIDDEN_FROM_SWAGGER, [true], RateLimitDashboardController);
+  hideFromSwagger(RateLimitDashboardController);
   return RateLimitDashboardController;
 }
 
@@ -126,6 +124,7 @@ export function viewController({ path, guard }: DashboardOptions): Type {
 export function changeController({ path, guard, write }: DashboardOptions): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(guard, write!.guard)
+  @UseFilters(SignInFilter)
   @SkipRateLimit()
   class RateLimitDashboardChangesController {
     constructor(@Optional() @Inject(Dashboard) private readonly opened: Dashboard | undefined) {}
@@ -169,7 +168,7 @@ export function changeController({ path, guard, write }: DashboardOptions): Type
       return mustBeOpen(this.opened);
     }
   }
-  Reflect.defineMetadata(HIDDEN_FROM_SWAGGER, [true], RateLimitDashboardChangesController);
+  hideFromSwagger(RateLimitDashboardChangesController);
   return RateLimitDashboardChangesController;
 }
 
@@ -243,12 +242,11 @@ function mustBeSameSite({ headers }: IncomingMessage, origins: readonly string[]
   if (headers['x-weir-request'] !== '1') {
     throw new RequestProblem(403, 'Changes are sent with the header x-weir-request: 1.');
   }
-  const { origin, host } = headers;
-  if (origin === undefined) {
-    if (headers['sec-fetch-site'] === 'same-origin') return;
-    throw new RequestProblem(403, 'Changes come from the page itself: there is no Origin.');
-  }
-  const isOwn = URL.canParse(origin) && new URL(origin).host === host;
-  if (isOwn || origins.includes(origin)) return;
-  throw new RequestProblem(403, 'Changes come from the page itself, not from another site.');
+  if (isFromItsPage(headers, origins)) return;
+  throw new RequestProblem(
+    403,
+    headers.origin === undefined
+      ? 'Changes come from the page itself: there is no Origin.'
+      : 'Changes come from the page itself, not from another site.',
+  );
 }

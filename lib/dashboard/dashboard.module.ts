@@ -18,6 +18,7 @@ import { provide } from '../requests/module-tokens.js';
 import { Dashboard } from './dashboard.js';
 import { changeController, viewController } from './dashboard.controller.js';
 import { DashboardRoutes, dashboardRoutes } from './dashboard-routes.js';
+import { sharedTokensOf, signInController } from './shared-token.js';
 import { checkDashboard, type DashboardInput } from './dashboard.options.js';
 
 /** How an application puts its paths together. */
@@ -99,6 +100,8 @@ export class RateLimitDashboardModule implements NestModule {
     );
     const controllers = [viewController(options)];
     if (options.write !== undefined) controllers.push(changeController(options));
+    const tokens = sharedTokensOf(options);
+    if (tokens.length > 0) controllers.push(signInController(options.path, tokens));
     return {
       module: RateLimitDashboardModule,
       imports: options.imports,
