@@ -94,6 +94,47 @@ describe('Fleet', () => {
     for (const rate of await ratesOf(follower(), 90)) expect(rate).toBeGreaterThan(20);
   });
 
+  it('has the last two minutes for whoever begins to look, and for the next leader', async () => {
+    const { fleets, seconds, leaders, load } = stage();
+    await seconds(100);
+    load.perSecond = 20;
+    await seconds(60);
+    const [gone] = leaders();
+    const fromFirst = async (fleet: Fleet): Promise<(number | null)[]> =>
+      (await fleet.historyOf('total', 'seconds'))!.rate.slice(0, -10);
+    const follower = [...fleets].find(([, { isLeading }]) => !isLeading)![1];
+    expect(await follower.state()).toBeDefined();
+    const seen = await fromFirst(follower);
+    expect(seen).toHaveLength(110);
+    for (const rate of seen.slice(0, 40)) expect(rate).toBeCloseTo(30, 0);
+    for (const rate of seen.slice(-40)) expect(rate).toBeCloseTo(60, 0);
+
+    fleets.delete(gone!);
+    await seconds(12);
+    const next = await fromFirst(fleets.get(leaders()[0]!)!);
+    for (const rate of next.slice(0, 30)) expect(rate).toBeCloseTo(30, 0);
+    for (const rate of next.slice(60, 90)) expect(rate).toBeCloseTo(60, 0);
+  });
+
+  it.each([
+    '',
+    '{',
+    '[]',
+    'null',
+    '{"first":1}',
+    '{"first":"x","series":{}}',
+    '{"first":0,"series":{"total":{"spanMs":3}}}',
+  ])('takes no seconds out of a damaged text: %s', async (text) => {
+    const { fleets, seconds, leaders, board, failed } = stage();
+    await seconds(30);
+    await board.set('seconds', text, 60_000);
+    const follower = [...fleets].find(([name]) => name !== leaders()[0])![1];
+    await follower.state();
+    const known = (await follower.historyOf('total', 'seconds'))!.rate.filter(Boolean);
+    expect(known.length).toBeLessThan(10);
+    expect(failed).toEqual([]);
+  });
+
   it('has another leader within ten seconds, with what happened before', async () => {
     const { fleets, seconds, leaders, board } = stage();
     await seconds(150);

@@ -10,6 +10,7 @@ import { type FleetMerge } from './merge.js';
 const MOST_ENTRY_BYTES = 1024;
 const SECOND_MS = 1000;
 const SECONDS = 120;
+const SECONDS_TEXT = 'seconds';
 /** Series of which a node keeps seconds that does not merge itself. */
 const MOST_SEEN = 100;
 /** The board is read again after so long. */
@@ -20,13 +21,15 @@ type StoredHorizon = 'minutes' | 'hours';
 
 /**
  * The fleet's past: the node that merges puts minutes and hours on the board, for whoever merges next and for all who
- * want to see them. Seconds are not worth a write each: a node that looks on keeps those that it has read.
+ * want to see them, and of all requests and the store the last seconds. A node that looks on keeps the seconds that it
+ * has read, of all series.
  */
 export class FleetHistory {
   /** The minute of the last look. */
   private written = -1;
   private readonly seconds = new Map<string, Ring>();
   private seenMs = 0;
+  private readSecondsAt = -Infinity;
   private readonly read = new Map<
     StoredHorizon,
     { readonly table: SeriesTable; readonly atMicros: number }
@@ -50,6 +53,7 @@ export class FleetHistory {
       const oldest = isNewMinute ? slot - length : undefined;
       if (entry !== undefined) await this.board.putEntry(horizon, slot, entry, oldest);
     }
+    await this.board.set(SECONDS_TEXT, secondsText(table, epochMicros), SECONDS * SECOND_MS);
   }
 
   /** Takes over what the node before has left. */
@@ -58,6 +62,7 @@ export class FleetHistory {
       const stale = await this.restoreHorizon(table, horizon);
       if (stale.length > 0) await this.board.forgetEntries(horizon, stale);
     }
+    await this.restoreSeconds((name) => table[name].seconds);
   }
 
   /** The history that another node has merged. */
@@ -68,11 +73,8 @@ export class FleetHistory {
     this.seenMs = atMs;
     const inSpan = (perSecond: number): number => (perSecond * spanMs) / SECOND_MS;
     for (const { name, rate, denied, errors, degraded, used, p50Ms, p99Ms } of series) {
-      let ring = this.seconds.get(name);
-      if (ring === undefined) {
-        if (this.seconds.size >= MOST_SEEN) continue;
-        this.seconds.set(name, (ring = new Ring(SECOND_MS, SECONDS)));
-      }
+      const ring = this.secondsOf(name);
+      if (ring === undefined) continue;
       const [level1, level2, level3, level4] = degraded;
       ring.addSpan((atMs - SECOND_MS) * 1000, {
         ...noFigures(),
@@ -82,6 +84,15 @@ export class FleetHistory {
         ...{ p50: (p50Ms ?? NaN) * 1000, p99: (p99Ms ?? NaN) * 1000 },
       });
     }
+  }
+
+  /** Undefined if there is no room for another one. */
+  private secondsOf(name: string): Ring | undefined {
+    const known = this.seconds.get(name);
+    if (known !== undefined || this.seconds.size >= MOST_SEEN) return known;
+    const ring = new Ring(SECOND_MS, SECONDS);
+    this.seconds.set(name, ring);
+    return ring;
   }
 
   /** A series; `merge` is there where this node merges. */
@@ -101,7 +112,10 @@ export class FleetHistory {
     horizon: Horizon,
     merge: FleetMerge | undefined,
   ): Promise<Ring | undefined> {
-    if (merge === undefined && horizon === 'seconds') return this.seconds.get(name);
+    if (merge === undefined && horizon === 'seconds') {
+      await this.readSeconds();
+      return this.seconds.get(name);
+    }
     const parts = seriesParts(name);
     if (parts === undefined) return undefined;
     const table = merge?.table ?? (await this.tableOf(horizon as StoredHorizon));
@@ -117,6 +131,19 @@ export class FleetHistory {
     await this.restoreHorizon(table, horizon);
     this.read.set(horizon, { table, atMicros: now });
     return table;
+  }
+
+  /** Whoever begins to look has seen no seconds of the time before. */
+  private async readSeconds(): Promise<void> {
+    const now = this.clock.now();
+    if (now - this.readSecondsAt < READ_AGAIN_MICROS) return;
+    this.readSecondsAt = now;
+    await this.restoreSeconds((name) => this.secondsOf(name));
+  }
+
+  private async restoreSeconds(ringOf: (name: KeptByTheSecond) => Ring | undefined): Promise<void> {
+    const text = await this.board.get(SECONDS_TEXT);
+    if (text !== undefined) restoreSeconds(text, ringOf);
   }
 
   /** Gives the slots that are too old. */
@@ -185,5 +212,66 @@ function restoreEntry(
       if (typeof value === 'number' && Number.isFinite(value)) figures[figure] = value;
     });
     ring.add((slot + 0.5) * ring.sizeMs * 1000, figures);
+  }
+}
+
+/** The series that the first screen has charts of. */
+const KEPT_BY_THE_SECOND = ['total', 'store'] as const;
+type KeptByTheSecond = (typeof KEPT_BY_THE_SECOND)[number];
+
+/** By column, as most figures of a ring are zero all the time. */
+interface StoredSeconds {
+  /** The slot of the first value of each column. */
+  readonly first: number;
+  readonly series: Partial<Record<KeptByTheSecond, Partial<Record<keyof SlotFigures, number[]>>>>;
+}
+
+function secondsText(table: SeriesTable, epochMicros: number): string {
+  const first = table.total.seconds.slotAt(epochMicros) - SECONDS + 1;
+  const series: StoredSeconds['series'] = {};
+  for (const name of KEPT_BY_THE_SECOND) {
+    const slots = table[name].seconds.last(epochMicros, SECONDS);
+    const columns: Partial<Record<keyof SlotFigures, (number | null)[]>> = {};
+    for (const figure of FIGURES) {
+      const column = slots.map((slot) => thousandths(slot?.[figure] ?? 0));
+      if (column.some((value) => value !== 0 && value !== null)) columns[figure] = column;
+    }
+    series[name] = columns as StoredSeconds['series'][KeptByTheSecond];
+  }
+  return JSON.stringify({ first, series });
+}
+
+/** NaN is no number of JSON. */
+const thousandths = (value: number): number | null =>
+  Number.isNaN(value) ? null : Math.round(value * 1000) / 1000;
+
+/** Seconds that a ring has already are what it has seen itself. */
+function restoreSeconds(text: string, ringOf: (name: KeptByTheSecond) => Ring | undefined): void {
+  const { first, series } = storedSeconds(text) ?? {};
+  if (first === undefined || series === undefined) return;
+  for (const name of KEPT_BY_THE_SECOND) {
+    const ring = ringOf(name);
+    const columns = series[name];
+    if (ring === undefined || !Array.isArray(columns?.spanMs)) continue;
+    for (let index = 0; index < Math.min(SECONDS, columns.spanMs.length); index++) {
+      const slot = first + index;
+      if (!(columns.spanMs[index]! > 0) || ring.at(slot) !== undefined) continue;
+      const figures = noFigures();
+      for (const figure of FIGURES) {
+        const value: unknown = columns[figure]?.[index];
+        if (typeof value === 'number' && Number.isFinite(value)) figures[figure] = value;
+      }
+      ring.add((slot + 0.5) * ring.sizeMs * 1000, figures);
+    }
+  }
+}
+
+function storedSeconds(text: string): StoredSeconds | undefined {
+  try {
+    const { first, series } = JSON.parse(text) as StoredSeconds;
+    const isWhole = Number.isSafeInteger(first) && typeof series === 'object' && series !== null;
+    return isWhole ? { first, series } : undefined;
+  } catch {
+    return undefined;
   }
 }
