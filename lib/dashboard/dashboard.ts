@@ -1,7 +1,9 @@
 import { type ServerResponse } from 'node:http';
-import { type BeforeApplicationShutdown } from '@nestjs/common';
+import { Logger, type BeforeApplicationShutdown } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
 import { InvalidConfigError, RateLimitError, StoreUnavailableError } from '../common/errors.js';
+import { quotedError } from '../common/quoted.js';
+import { Tally } from '../common/tally.js';
 import {
   ConfigConflictError,
   ConfigRefusedError,
@@ -49,6 +51,8 @@ export class Dashboard implements BeforeApplicationShutdown {
   readonly viewers: Viewers;
   /** Requests that were refused because another site may have sent them. */
   crossSite = 0;
+  private readonly logger = new Logger('RateLimitDashboard');
+  private readonly warned: Tally;
   private readonly looks: number[] = [];
   private readonly monitor: RateLimitMonitor;
   private readonly limiter: RateLimiter;
@@ -61,6 +65,7 @@ export class Dashboard implements BeforeApplicationShutdown {
     this.limiter = limiter;
     this.config = config;
     this.clock = clock;
+    this.warned = new Tally(clock);
     this.frames = new Frames({
       ...deps,
       build: this.assets.build,
@@ -73,6 +78,8 @@ export class Dashboard implements BeforeApplicationShutdown {
       most: options.maxViewers,
       eachSecond: (task) => monitor.on('tick', task),
       frame: () => this.frames.events(),
+      failed: (error) =>
+        this.warn('frame', `A frame of the page could not be made: ${quotedError(error)}`),
     });
   }
 
@@ -241,6 +248,13 @@ export class Dashboard implements BeforeApplicationShutdown {
       until,
     );
     return { done: true, untilMs: until.getTime() };
+  }
+
+  /** Once a minute of each kind. */
+  private warn(kind: string, text: string): void {
+    const count = this.warned.add(kind);
+    if (count === undefined) return;
+    this.logger.warn(count === 1 ? text : `${text} (${count} times since the last line)`);
   }
 
   private async read(

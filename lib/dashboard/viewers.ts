@@ -36,6 +36,8 @@ export interface ViewersDeps {
   readonly eachSecond: (task: () => void) => Cancel;
   /** The frame of this second, the same for all. */
   readonly frame: () => Promise<FrameEvents>;
+  /** A frame could not be made: viewers stay, and get the next one. */
+  readonly failed: (error: unknown) => void;
 }
 
 /**
@@ -81,8 +83,7 @@ export class Viewers {
     // Headers leave with the first byte.
     response.write(': weir\n\n');
     this.stop ??= this.deps.eachSecond(() => void this.tick());
-    const frame = await this.deps.frame();
-    if (this.viewers.has(viewer)) this.write(viewer, frame);
+    await this.send([viewer]);
   }
 
   /** Ends all streams: an application that closes waits for them. */
@@ -94,13 +95,20 @@ export class Viewers {
 
   /** The frame of a second, to all who read. */
   async tick(): Promise<void> {
+    for (const viewer of this.viewers) this.endIfDue(viewer);
     if (this.isBusy || this.viewers.size === 0) return;
     this.isBusy = true;
+    await this.send(this.viewers);
+    this.isBusy = false;
+  }
+
+  /** Without a frame they stay as they are: the next one may be well. */
+  private async send(viewers: Iterable<Viewer>): Promise<void> {
     try {
       const frame = await this.deps.frame();
-      for (const viewer of this.viewers) this.write(viewer, frame);
-    } finally {
-      this.isBusy = false;
+      for (const viewer of viewers) if (this.viewers.has(viewer)) this.write(viewer, frame);
+    } catch (error) {
+      this.deps.failed(error);
     }
   }
 
@@ -124,26 +132,31 @@ export class Viewers {
     this.stop = undefined;
   }
 
-  private write(viewer: Viewer, frame: FrameEvents): void {
-    const { response, sink, sinceMicros, fullSinceMicros } = viewer;
+  /** Whether there is a frame or not. */
+  private endIfDue(viewer: Viewer): void {
+    const { response, sinceMicros, fullSinceMicros } = viewer;
     const now = this.deps.clock.now();
-    if (fullSinceMicros !== undefined) {
-      this.skipped++;
-      if (now - fullSinceMicros < CUT_MICROS) return;
+    if (fullSinceMicros !== undefined && now - fullSinceMicros >= CUT_MICROS) {
       this.cut++;
       this.leave(viewer);
       response.destroy();
+    } else if (now - sinceMicros >= LONGEST_MICROS) {
+      this.leave(viewer);
+      response.end();
+    }
+  }
+
+  private write(viewer: Viewer, frame: FrameEvents): void {
+    if (viewer.fullSinceMicros !== undefined) {
+      this.skipped++;
       return;
     }
     // It has this one if it came a moment ago.
-    if (viewer.sequence !== frame.sequence) {
-      const isNext = viewer.sequence === frame.sequence - 1;
-      viewer.sequence = frame.sequence;
-      if (!sink.write(isNext ? frame.tick() : frame.state())) viewer.fullSinceMicros = now;
-    }
-    if (now - sinceMicros < LONGEST_MICROS) return;
-    this.leave(viewer);
-    response.end();
+    if (viewer.sequence === frame.sequence) return;
+    const isNext = viewer.sequence === frame.sequence - 1;
+    const event = isNext ? frame.tick() : frame.state();
+    viewer.sequence = frame.sequence;
+    if (!viewer.sink.write(event)) viewer.fullSinceMicros = this.deps.clock.now();
   }
 }
 

@@ -3,6 +3,7 @@ import {
   Controller,
   Get,
   Injectable,
+  Logger,
   RequestMethod,
   VersioningType,
   type CanActivate,
@@ -50,6 +51,13 @@ async function* framesOf(response: Response): AsyncGenerator<PageFrame> {
       yield last as PageFrame;
     }
   }
+}
+
+/** The lines of the log from now on. */
+function warnings(): () => string[] {
+  const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  return () => warn.mock.calls.map(([line]) => String(line));
 }
 
 describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
@@ -445,6 +453,22 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     clock.advance(1000);
     await again();
     expect(made).toHaveBeenCalledTimes(2);
+  });
+
+  it('goes on when a frame cannot be made, and says so once a minute', async () => {
+    const clock = new ManualClock();
+    const { get, app } = await ops(platform, { clock });
+    const lines = warnings();
+    const made = vi.spyOn(app.get(Dashboard, { strict: false }).frames, 'frame');
+    made.mockRejectedValue(new Error('no\nframe'));
+    const frames = framesOf(await get('/ops/limits/api/stream'));
+    await clock.advanceAsync(3000);
+    expect(lines()).toEqual(['A frame of the page could not be made: "no\\nframe"']);
+    await clock.advanceAsync(60_000);
+    expect(lines()[1]).toMatch(/"no\\nframe" \(\d+ times since the last line\)$/);
+    made.mockRestore();
+    await clock.advanceAsync(1000);
+    expect((await frames.next()).value).toMatchObject({ seenFrom: 'api-1' });
   });
 
   it('turns the 101st viewer away, and takes it when another has left', async () => {

@@ -31,15 +31,23 @@ const frameOf = (sequence: number, state: Buffer | string, tick = state): FrameE
   ...{ sequence, state: () => Buffer.from(state), tick: () => Buffer.from(tick) },
 });
 
+const refuse = (): never => {
+  throw new Error('no JSON');
+};
+const UNREADABLE: FrameEvents = { sequence: 0, state: refuse, tick: refuse };
+
 const stand = (most = 100) => {
   const clock = new ManualClock();
   let made = 0;
   let madeMicros: number | undefined;
   let stops = 0;
   const tasks = new Set<() => void>();
+  const faults: unknown[] = [];
+  const store = { isBroken: false, isUnreadable: false };
   const viewers = new Viewers({
     clock,
     most,
+    failed: (error) => faults.push(error),
     eachSecond: (task) => {
       tasks.add(task);
       return () => {
@@ -49,8 +57,10 @@ const stand = (most = 100) => {
     },
     // New each second, as that of the page.
     frame: () => {
+      if (store.isBroken) return Promise.reject(new Error('no frame'));
       if (madeMicros !== clock.now()) made++;
       madeMicros = clock.now();
+      if (store.isUnreadable) return Promise.resolve(UNREADABLE);
       return Promise.resolve(frameOf(made, `state ${made}\n`, `tick ${made}\n`));
     },
   });
@@ -64,7 +74,7 @@ const stand = (most = 100) => {
     clock.advance(1000);
     await viewers.tick();
   };
-  return { viewers, enter, second, tasks, made: () => made, stops: () => stops };
+  return { viewers, enter, second, tasks, store, faults, made: () => made, stops: () => stops };
 };
 
 describe('viewers of the dashboard', () => {
@@ -131,6 +141,35 @@ describe('viewers of the dashboard', () => {
     expect([one.isEnded, viewers.count]).toEqual([true, 0]);
   });
 
+  it('stay when a frame cannot be made, and get all of the next one', async () => {
+    const { enter, second, store, faults } = stand();
+    const one = await enter();
+    store.isBroken = true;
+    const late = await enter();
+    await second();
+    expect(faults).toEqual([new Error('no frame'), new Error('no frame')]);
+    store.isBroken = false;
+    store.isUnreadable = true;
+    await second();
+    expect(faults[2]).toEqual(new Error('no JSON'));
+    expect([one.isEnded, late.isEnded]).toEqual([false, false]);
+    store.isUnreadable = false;
+    await second();
+    expect(one.written.slice(1)).toEqual(['state 1\n', 'state 3\n']);
+    expect(late.written.slice(1)).toEqual(['state 3\n']);
+  });
+
+  it('are ended after five minutes and cut after ten seconds, with or without a frame', async () => {
+    const { enter, second, store, viewers } = stand();
+    const [one, dead] = [await enter(), await enter(false)];
+    await second();
+    store.isBroken = true;
+    for (let n = 0; n < 298; n++) await second();
+    expect([one.isEnded, dead.isDestroyed]).toEqual([false, true]);
+    await second();
+    expect([one.isEnded, viewers.count]).toEqual([true, 0]);
+  });
+
   it('are no more than may be', async () => {
     const { enter, viewers } = stand(2);
     await enter();
@@ -154,7 +193,7 @@ describe('frames on a real connection', () => {
   const stream = async (prepare: (response: ServerResponse) => void) => {
     let made = 0;
     const viewers = new Viewers({
-      ...{ clock: new ManualClock(), most: 1, eachSecond: () => () => {} },
+      ...{ clock: new ManualClock(), most: 1, eachSecond: () => () => {}, failed: () => {} },
       frame: () => Promise.resolve(frameOf(++made, 'frame\n')),
     });
     const server = createServer((_, response) => {
@@ -198,7 +237,7 @@ describe('a viewer that never reads, over a real socket', () => {
     const clock = new ManualClock();
     let made = 0;
     const viewers = new Viewers({
-      ...{ clock, most: 2, eachSecond: () => () => {} },
+      ...{ clock, most: 2, eachSecond: () => () => {}, failed: () => {} },
       frame: () => Promise.resolve(frameOf(++made, FRAME)),
     });
     const responses: ServerResponse[] = [];
