@@ -15,6 +15,11 @@ export function rawRequest(context: ExecutionContext): IncomingMessage {
   return request.raw ?? request;
 }
 
+/** The host that a browser has asked for; HTTP/2 names it otherwise. */
+export function hostOf(headers: IncomingHttpHeaders): string | undefined {
+  return headers.host ?? (headers[':authority'] as string | undefined);
+}
+
 /** The answer itself, below the framework: what its plugins would add or change must not weaken the page. */
 export function rawResponse(response: AnyResponse): ServerResponse {
   response.hijack?.();

@@ -76,7 +76,7 @@ export class Viewers {
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
       // A connection that is kept would hold up an application that closes: on Fastify for 72 s.
-      connection: 'close',
+      ...(isOfHttp1(response) && { connection: 'close' }),
     });
     // The stream ends with its connection: there are no chunks to make of each frame.
     response.removeHeader('transfer-encoding');
@@ -165,7 +165,8 @@ export class Viewers {
  * HTTP/2 has no connection of its own, and a response whose `write` somebody has replaced wants to see what is written.
  */
 function sinkOf(response: ServerResponse): ServerResponse | Writable {
-  const isPlain =
-    response instanceof ServerResponse && response.write === ServerResponse.prototype.write;
+  const isPlain = isOfHttp1(response) && response.write === ServerResponse.prototype.write;
   return (isPlain && response.socket) || response;
 }
+
+const isOfHttp1 = (response: ServerResponse): boolean => response instanceof ServerResponse;

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import {
   Controller,
@@ -10,11 +12,12 @@ import {
   type Type,
 } from '@nestjs/common';
 import { type NestExpressApplication } from '@nestjs/platform-express';
-import { Overload, RateLimitConfig, RateLimiter } from 'nestjs-weir';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Overload, RateLimitConfig, RateLimiter, RateLimitModule } from 'nestjs-weir';
 import { loopbackOnly, RateLimitDashboardModule } from 'nestjs-weir/dashboard';
 import { ManualClock } from 'nestjs-weir/testing';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
-import { PLATFORMS } from '../support/nest/http-apps.js';
+import { PLATFORMS, startHttp } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
 import { type Changes, withChanges } from '../../lib/dashboard/changes.js';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
@@ -498,6 +501,45 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
   it('is not limited itself', async () => {
     const { get } = await ops(platform, { apply: ['page'] });
     for (let n = 0; n < 5; n++) expect((await get('/ops/limits/api/state')).status).toBe(200);
+  });
+});
+
+describe('the dashboard over HTTP/2', () => {
+  it('streams, and takes changes from its own page, whose host is the authority there', async () => {
+    const page = { path: 'ops/limits', guard: open, ...WRITABLE };
+    const imports = [
+      RateLimitModule.forRoot({ policies: { search: { rate: 3, period: '1h', key: 'ip' } } }),
+      RateLimitDashboardModule.forRoot(page),
+    ];
+    const adapter = new FastifyAdapter({ http2: true });
+    const { app, url, close } = await startHttp('fastify', { imports }, () => {}, adapter);
+    const session = connectHttp2(url);
+    onTestFinished(async () => {
+      session.destroy();
+      await close();
+    });
+    const put = async (origin: string): Promise<unknown> => {
+      const stream = session.request({
+        ...{ ':method': 'PUT', ':path': '/ops/limits/api/config', origin },
+        ...{ 'content-type': 'application/json', 'x-weir-request': '1' },
+      });
+      const { revision } = app.get(RateLimitConfig).current();
+      const patch = { policies: { search: { rate: 9 } } };
+      stream.end(JSON.stringify({ patch, expectedRevision: revision }));
+      const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
+      stream.resume();
+      return headers[':status'];
+    };
+    const warned = vi.spyOn(process, 'emitWarning');
+    onTestFinished(() => warned.mockRestore());
+    const stream = session.request({ ':path': '/ops/limits/api/stream' });
+    const [first] = (await once(stream, 'data')) as [Buffer];
+    expect(first.toString()).toBe(': weir\n\n');
+    // HTTP/2 has no header for connections.
+    expect(warned).not.toHaveBeenCalled();
+    expect(await put('http://evil.example')).toBe(403);
+    expect(await put(url)).toBe(200);
+    expect(app.get(RateLimitConfig).current().document.policies!.search!.rate).toBe(9);
   });
 });
 
