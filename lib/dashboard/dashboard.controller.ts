@@ -70,7 +70,7 @@ export function viewController({ path, guard }: DashboardOptions): Type {
 
     @Get('api/state')
     state(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
-      return answered(request, response, () => this.dashboard.frames.frame());
+      return answered(request, response, () => this.dashboard.frames.latest());
     }
 
     @Get('api/series')

@@ -68,7 +68,7 @@ const LOOK_AGAIN_MICROS = 10_000_000;
 
 /** Makes the frame of a second, once for all who look. */
 export class Frames {
-  private made: { readonly events: Promise<FrameEvents>; readonly atMicros: number } | undefined;
+  private made: { readonly frame: Promise<Frame>; readonly atMicros: number } | undefined;
   private last: Frame | undefined;
   private readonly hits: { readonly decisions: number; readonly local: number }[] = [];
   private tiers: TierReading | undefined;
@@ -86,14 +86,24 @@ export class Frames {
 
   /** As events of a stream. */
   events(): Promise<FrameEvents> {
-    const now = this.deps.clock.now();
-    if (this.made !== undefined && now - this.made.atMicros < FRESH_MICROS) return this.made.events;
-    const events = this.frame().then((shown) => (this.last = new Frame(shown, this.last)));
-    this.made = { events, atMicros: now };
-    events.catch(() => (this.made = undefined));
-    return events;
+    return this.ofThisSecond();
   }
 
+  /** As the viewers get it. */
+  async latest(): Promise<PageFrame> {
+    return (await this.ofThisSecond()).shown;
+  }
+
+  private ofThisSecond(): Promise<Frame> {
+    const now = this.deps.clock.now();
+    if (this.made !== undefined && now - this.made.atMicros < FRESH_MICROS) return this.made.frame;
+    const frame = this.frame().then((shown) => (this.last = new Frame(shown, this.last)));
+    this.made = { frame, atMicros: now };
+    frame.catch(() => (this.made = undefined));
+    return frame;
+  }
+
+  /** Made anew: each one counts what has come since the one before. */
   async frame(): Promise<PageFrame> {
     const { monitor, limiter, config, clock, build, canWrite, viewers, actions } = this.deps;
     const own = monitor.state();
@@ -340,14 +350,14 @@ function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPo
 class Frame implements FrameEvents {
   readonly sequence: number;
   /** A copy: what the frame was made of may go on changing. */
-  private readonly shown: unknown;
+  readonly shown: PageFrame;
   private readonly before: unknown;
   private stateEvent: Buffer | undefined;
   private tickEvent: Buffer | undefined;
 
   constructor(shown: PageFrame, before: Frame | undefined) {
     this.sequence = (before?.sequence ?? 0) + 1;
-    this.shown = rounded(shown);
+    this.shown = rounded(shown) as PageFrame;
     this.before = before?.shown;
   }
 

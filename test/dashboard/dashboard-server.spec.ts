@@ -443,7 +443,7 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     for await (const _ of framesOf(again)) void _;
   });
 
-  it('makes one frame a second, also for a viewer that comes again and again', async () => {
+  it('makes one frame a second, also for a viewer that comes again and again, and for `api/state`', async () => {
     const clock = new ManualClock();
     const { get, app } = await ops(platform, { clock });
     const made = vi.spyOn(app.get(Dashboard, { strict: false }).frames, 'frame');
@@ -452,8 +452,11 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
       await body!.cancel();
     };
     for (let n = 0; n < 20; n++) await again();
+    const seen = (await (await get('/ops/limits/api/state')).json()) as PageFrame;
     expect(made).toHaveBeenCalledTimes(1);
     clock.advance(1000);
+    const later = (await (await get('/ops/limits/api/state')).json()) as PageFrame;
+    expect(later.nowMs - seen.nowMs).toBe(1000);
     await again();
     expect(made).toHaveBeenCalledTimes(2);
   });
