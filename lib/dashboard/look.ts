@@ -30,15 +30,24 @@ export async function lookAt(deps: LookDeps, text: string): Promise<Looked> {
   if (isKey && shownKey(text) !== text) {
     return { said: [...named.map(denialText), ONLY_HASH].join(' '), policies: [], others: [] };
   }
-  const [looked, others]: [Promise<LookedAt | undefined>[], NotLookedAt[]] = [[], []];
-  for (const policy of limiter.policyNames().slice(0, MOST_POLICIES)) {
+  const keysUnder = (policy: string): readonly string[] => {
     const kind = policies[policy]?.key;
     const isList = Array.isArray(kind) && kind.length > 1;
     const isListed = named.some((one) => one.policy === policy);
-    const words = isList ? text.split(/\s+/) : [text];
-    const [key, ...less] = isListed ? [text] : namedKeys(kind, words, ipv6Prefix);
-    if (key === undefined) others.push({ policy, takes: keyText(kind as KeyOption) });
-    else looked.push(lookUnder(limiter, policy, key));
+    return isListed ? [text] : namedKeys(kind, isList ? text.split(/\s+/) : [text], ipv6Prefix);
+  };
+  const denies = ({ policy, who }: ShownDenial): boolean =>
+    policy !== undefined && keysUnder(policy).some((key) => shownKey(key) === who);
+  const denying = new Set(limited.filter(denies).map(({ policy }) => policy));
+  const names = limiter.policyNames();
+  const [first, rest] = [true, false].map((is) => names.filter((name) => denying.has(name) === is));
+  const asked = [...first!, ...rest!].slice(0, MOST_POLICIES);
+  const [looked, others]: [Promise<LookedAt | undefined>[], NotLookedAt[]] = [[], []];
+  for (const policy of asked) {
+    const [key, ...less] = keysUnder(policy);
+    if (key === undefined) {
+      others.push({ policy, takes: keyText(policies[policy]?.key as KeyOption) });
+    } else looked.push(lookUnder(limiter, policy, key));
     looked.push(...less.map(async (one) => ifUsed(await lookUnder(limiter, policy, one))));
   }
   const found = (await Promise.all(looked)).filter((one) => one !== undefined);
@@ -49,7 +58,11 @@ export async function lookAt(deps: LookDeps, text: string): Promise<Looked> {
       ? one.who === text
       : own.some(({ policy, key }) => policy === one.policy && shownKey(key) === one.who),
   );
-  const said = [...listed.map(denialText), bucketsText(found, own, listed.length > 0)];
+  const said = [
+    ...listed.map(denialText),
+    bucketsText(found, own, listed.length > 0),
+    restText(names.length - asked.length, names.length),
+  ];
   return { said: said.filter(Boolean).join(' '), policies: found, others };
 }
 
@@ -61,6 +74,9 @@ function denialText({ kind, policy, denied, why }: ShownDenial): string {
   if (kind === 'app') return `The app of this name was denied ${times}: ${why}.`;
   return `${policy} denied it ${times}: ${why}.`;
 }
+
+const restText = (rest: number, all: number): string =>
+  rest === 0 ? '' : `${figure(rest)} of ${figure(all)} policies were not asked.`;
 
 /** That somebody is named so is not likely: only a bucket that was used says so. */
 const ifUsed = (one: LookedAt | undefined): LookedAt | undefined =>

@@ -416,6 +416,26 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     ]);
   });
 
+  it('asks of many policies those first that are listed for the key, and says how many it has not asked', async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `p${index}`);
+    const policy = { rate: 2, period: '1h', key: 'user' } as const;
+    const policies = { search: policy, ...Object.fromEntries(names.map((name) => [name, policy])) };
+    const { send, app } = await ops(platform, { policies: { ...policies, page: policy } });
+    const limiter = app.get(RateLimiter);
+    for (let n = 0; n < 12; n++) await limiter.tryAcquire({ policy: 'p29', key: 'user:ada' });
+    const look = async (key: string) =>
+      (await (await send('POST', '/ops/limits/api/look', { key })).json()) as Looked;
+    const found = await look('ada');
+    expect(found.policies[0]).toMatchObject({ policy: 'p29', key: 'user:ada', allowed: false });
+    expect(found.policies.slice(1).map((one) => one.policy)).toEqual(
+      ['search', ...names].slice(0, 19),
+    );
+    expect(found.said).toMatch(/^p29 denied it .*\. 12 of 32 policies were not asked\.$/);
+    expect((await look('bob')).said).toBe(
+      'Nothing is known of it: it has not asked lately, or its key is another. 12 of 32 policies were not asked.',
+    );
+  });
+
   it('streams what happens, and lets the application close', async () => {
     const clock = new ManualClock();
     const { get, close } = await startOps(platform, { clock });
