@@ -43,7 +43,10 @@ export interface PageFrame {
   readonly usual: Usual | null;
   /** Apps and keys that are turned away, the busiest first, with the cause. */
   readonly limited: readonly ShownDenial[];
+  /** At most 200, those that are asked most; in the order of the document. */
   readonly policies: readonly ShownPolicy[];
+  /** Of this process, all of them. */
+  readonly policyCount: number;
   readonly resources: readonly ShownResource[];
   readonly overload: ShownOverload | null;
   readonly change: ShownChange | null;

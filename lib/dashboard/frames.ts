@@ -140,7 +140,8 @@ export class Frames {
       inProcess: this.inProcess(stats),
       usual: await this.usualNow(isAway, state),
       limited: this.limitedIn(state),
-      policies: policiesOf(limiter, snapshot),
+      policies: policiesOf(limiter, snapshot, state),
+      policyCount: limiter.policyNames().length,
       resources: this.resources(),
       overload: this.overload(),
       change,
@@ -332,19 +333,32 @@ function limitOf(limiter: RateLimiter, name: string): PolicyLimit | undefined {
   return policy && { ...policy.base, failureMode: policy.failureMode };
 }
 
-function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPolicy[] {
-  return limiter
-    .policyNames()
-    .slice(0, MOST_POLICIES)
-    .flatMap((name) => {
-      const info = limiter.policy(name);
-      if (info === undefined) return [];
-      const { key, shadow, scope } = document.policies?.[name] ?? {};
-      const { capacity, windowMs } = info.base;
-      const [isGlobal, isNodes] = [key === 'global', scope === 'node'];
-      return [{ name, capacity, windowMs, shadow: shadow === true, isGlobal, isNodes }];
-    });
+/**
+ * Those that are asked most, and before others those that were asked at all. As the document has them: an order that is
+ * new each second would be a change of all of them.
+ */
+function policiesOf(
+  limiter: RateLimiter,
+  { document }: ConfigSnapshot,
+  { series }: WatchedState,
+): ShownPolicy[] {
+  const rates = new Map(series.map(({ name, rate }) => [name, rate]));
+  const rateOf = (policy: string): number => rates.get(`policy:${policy}`) ?? NOT_WATCHED;
+  const names = limiter.policyNames();
+  const busiest = [...names].sort((one, other) => rateOf(other) - rateOf(one));
+  const chosen = new Set(busiest.slice(0, MOST_POLICIES));
+  return names.flatMap((name) => {
+    const info = chosen.has(name) ? limiter.policy(name) : undefined;
+    if (info === undefined) return [];
+    const { key, shadow, scope } = document.policies?.[name] ?? {};
+    const { capacity, windowMs } = info.base;
+    const [isGlobal, isNodes] = [key === 'global', scope === 'node'];
+    return [{ name, capacity, windowMs, shadow: shadow === true, isGlobal, isNodes }];
+  });
 }
+
+/** Below any rate. */
+const NOT_WATCHED = -1;
 
 /** Each event is made when the first viewer needs it, and is the same for all. */
 class Frame implements FrameEvents {

@@ -30,6 +30,7 @@ function stand() {
   const merged: { last?: FleetState } = {};
   const past: { revision: number; by: string | null; atMs: number; kind: string; diff: object }[] =
     [];
+  const policyNames: string[] = [];
   let histories = 0;
   const minutes = {
     ...{ startMs: SEEN_MS, stepMs: 60_000, rate: Array(20).fill(100) },
@@ -49,7 +50,7 @@ function stand() {
     limiter: {
       redis: { timeoutMs: 20 },
       stats: () => ({ policies: {} }),
-      policyNames: () => [],
+      policyNames: () => policyNames,
       policy: () => ({ base: { capacity: 5, windowMs: 60_000 }, failureMode: 'local' }),
     },
     config: {
@@ -96,7 +97,7 @@ function stand() {
     past.unshift({ revision, by, atMs, kind: 'update', diff: { changed, added: [], removed: [] } });
     own({ config: { revision, behind: 1 } });
   };
-  return { revise, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  return { policyNames, revise, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -248,6 +249,20 @@ describe('a frame of the page', () => {
     const { unseen } = await frames.frame();
     expect(unseen!.nodes.map((one) => one.node)).toEqual(['api-2', 'api-3']);
     expect(unseen!.seenMs).toBe(SEEN_MS + 1);
+  });
+
+  it('has of many policies those that are asked most, in the order of the document, and tells how many there are', async () => {
+    const { frames, own, policyNames } = stand();
+    policyNames.push(...Array.from({ length: 1200 }, (_, index) => `p${index}`));
+    // As many as there is room for, beside one: the least of them has to go.
+    const named = policyNames.slice(-201);
+    own({ series: named.map((name, index) => ({ name: `policy:${name}`, rate: 201 - index })) });
+    const { policies, policyCount } = await frames.frame();
+    expect(policies.map(({ name }) => name)).toEqual(named.slice(0, 200));
+    expect(policyCount).toBe(1200);
+    own({ series: [{ name: 'policy:p999', rate: 0 }] });
+    const few = (await frames.frame()).policies.map(({ name }) => name);
+    expect(few).toEqual([...policyNames.slice(0, 199), 'p999']);
   });
 
   it('has what is usual, read once a minute and not while Redis is away', async () => {
