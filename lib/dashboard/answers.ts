@@ -26,12 +26,6 @@ export function rawResponse(response: AnyResponse): ServerResponse {
   return response.raw ?? response;
 }
 
-/** As the browser has it: HTTP/2 has no header `host`. */
-export function hostOf(headers: IncomingHttpHeaders): string | undefined {
-  const authority = headers[':authority'];
-  return headers.host ?? (typeof authority === 'string' ? authority : undefined);
-}
-
 /** Whether a browser sends this from a page of this host, or of one of these origins; other sites cannot say so. */
 export function isFromItsPage(
   headers: IncomingHttpHeaders,

@@ -15,19 +15,35 @@ const APP_FIELDS: Readonly<Record<string, string>> = {
   ...{ guaranteed: 'promised', burst: 'ceiling', priority: 'priority' },
 };
 
-/** Where the last revision is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. */
-export function reachedBy({ config, nodeCount }: WatchedState, isAlone: boolean): string {
-  if (config === undefined || config.revision === 0) return '';
+/**
+ * Where a revision that holds here is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. The others are
+ * known by what was merged last, which may be of the revision before, or after.
+ */
+export function reachedBy(
+  { store, config, nodeCount }: WatchedState,
+  revision: number,
+  isAlone: boolean,
+): string {
+  if (revision === 0) return '';
+  if (store === undefined) return 'here';
   if (isAlone) return 'here, not known of others';
   if (nodeCount === 1) return 'here';
-  const { behind } = config;
-  return behind === 0 ? 'on all nodes' : `on ${nodeCount - behind} of ${nodeCount} nodes`;
+  const { revision: merged, behind } = config ?? { revision: 0, behind: 0 };
+  if (merged < revision) return 'here, not yet known of the others';
+  const there = behind === 0 ? 'on all nodes' : `on ${nodeCount - behind} of ${nodeCount} nodes`;
+  return merged === revision ? there : `here; revision ${merged} is ${there}`;
 }
 
 /** Who has just changed something looks for what it does, and whether all have it. */
-export function newsOf(change: ShownChange | null, reached: string, nowMs: number): string {
+export function newsOf(
+  change: ShownChange | null,
+  { config }: WatchedState,
+  reached: string,
+  nowMs: number,
+): string {
   if (change === null || change.atMs === null || change.revision <= 1) return '';
-  if (nowMs - change.atMs > NEWS_MS) return '';
+  // A later one is on its way here: then this one is no news.
+  if (nowMs - change.atMs > NEWS_MS || (config?.revision ?? 0) > change.revision) return '';
   const by = change.by === null ? '' : ` by ${change.by}`;
   return `Revision ${change.revision}${by} is in force ${reached}: ${change.told}.`;
 }

@@ -26,7 +26,7 @@ export interface PageFrame {
   readonly aside: string;
   /** A change of the last minutes, in one sentence; empty where there was none. */
   readonly news: string;
-  /** Where the last revision is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. */
+  /** Where the revision of `change` is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. */
   readonly reached: string;
   readonly state: WatchedState;
   /** In an overload the capacity itself is short, and not only the ceiling of some app. */

@@ -121,7 +121,8 @@ export class Frames {
     const stats = limiter.stats();
     const snapshot = config.current();
     const change = await this.lastChange(snapshot);
-    const reached = reachedBy(state, unseen !== null);
+    const { revision } = snapshot;
+    const reached = reachedBy(state, revision, fleet === undefined);
     return {
       ...{ build, version: this.version, seenFrom: own.nodeId, canWrite, viewers: viewers() },
       actions,
@@ -130,8 +131,8 @@ export class Frames {
       storeKind: limiter.redis === undefined ? 'memory' : 'redis',
       storeTimeoutMs: limiter.redis?.timeoutMs ?? null,
       verdict: unseen === null || isAway ? found : rejoiningVerdict(found, unseen),
-      aside: asideOf(state, fleet !== undefined),
-      ...{ reached, news: newsOf(change, reached, nowMs) },
+      aside: asideOf(state, revision, fleet !== undefined),
+      ...{ reached, news: newsOf(change, state, reached, nowMs) },
       state: shown(state),
       isShort: isShort(state) && !isAway,
       nodes: fleet?.nodes ?? [alone(own)],
@@ -294,16 +295,22 @@ const NOTHING_KNOWN: Omit<ShownResource, 'resource'> = {
   stages: [],
 };
 
-function asideOf({ store, alerts, config, nodeCount }: WatchedState, isFleet: boolean): string {
+function asideOf(
+  { store, alerts, config, nodeCount }: WatchedState,
+  revision: number,
+  isFleet: boolean,
+): string {
   if (store === undefined) return 'The store is in memory: this is what this process alone sees.';
   if (!isFleet) return 'No other process has told its figures yet: this is this process alone.';
   const counts = alertCounts(alerts);
   const told = counts === '' ? 'no alert fires' : `alerts: ${counts}`;
   const behind = config?.behind ?? 0;
   const latest =
-    behind === 0
-      ? 'every node has the latest configuration'
-      : `${behind} of ${nodeCount} nodes ${behind === 1 ? 'has' : 'have'} an earlier configuration`;
+    nodeCount > 1 && (config?.revision ?? 0) < revision
+      ? `the others have not told yet whether they have revision ${revision}`
+      : behind === 0
+        ? 'every node has the latest configuration'
+        : `${behind} of ${nodeCount} nodes ${behind === 1 ? 'has' : 'have'} an earlier configuration`;
   return `Redis ${store.isUp ? 'answers' : 'is away'}; ${told}; ${latest}.`;
 }
 

@@ -89,7 +89,7 @@ function stand() {
   };
   const own = (state: object): void => {
     known.own = { ...known.own, ...state };
-    known.fleet = { ...known.fleet!, ...state };
+    known.fleet &&= { ...known.fleet, ...state };
   };
   const revise = (revision: number, by: string | null = 'ada'): void => {
     const changed = [{ path: 'apps.search.guaranteed', before: 100, after: 140 }];
@@ -97,7 +97,11 @@ function stand() {
     past.unshift({ revision, by, atMs, kind: 'update', diff: { changed, added: [], removed: [] } });
     own({ config: { revision, behind: 1 } });
   };
-  return { policyNames, revise, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  /** What the others have told by the last merge. */
+  const mergedRevision = (revision: number, behind = 0): void => {
+    known.fleet = { ...known.fleet!, config: { revision, behind } };
+  };
+  return { policyNames, revise, mergedRevision, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -116,16 +120,18 @@ describe('a frame of the page', () => {
   });
 
   it('says where the last revision is in force, and what else is known', async () => {
-    const { frames, goAway, own, alarm } = stand();
+    const { frames, goAway, revise, mergedRevision, alarm } = stand();
     const of = async () => {
       const { reached, aside } = await frames.frame();
       return [reached, aside];
     };
+    revise(42);
+    mergedRevision(42);
     expect(await of()).toEqual([
       'on all nodes',
       'Redis answers; no alert fires; every node has the latest configuration.',
     ]);
-    own({ config: { revision: 43, behind: 1 } });
+    revise(43);
     alarm({ rule: 'peak', state: 'firing', value: 2, threshold: 1 });
     expect(await of()).toEqual([
       'on 3 of 4 nodes',
@@ -133,6 +139,44 @@ describe('a frame of the page', () => {
     ]);
     goAway();
     expect((await of())[0]).toBe('here, not known of others');
+  });
+
+  it('says of the others only what they have told of that very revision', async () => {
+    const { frames, revise, mergedRevision } = stand();
+    const of = async () => {
+      const { reached, news, aside, change } = await frames.frame();
+      return [change!.revision, reached, news, /; ([^;]*)\.$/.exec(aside)![1]];
+    };
+    revise(43);
+    // The merge is of a second ago.
+    mergedRevision(42);
+    expect(await of()).toEqual([
+      43,
+      'here, not yet known of the others',
+      'Revision 43 by ada is in force here, not yet known of the others: search promised 100 → 140.',
+      'the others have not told yet whether they have revision 43',
+    ]);
+    mergedRevision(43);
+    expect((await of())[1]).toBe('on all nodes');
+    // Another process was quicker, and this one has not heard of it.
+    mergedRevision(44, 1);
+    expect(await of()).toEqual([
+      43,
+      'here; revision 44 is on 3 of 4 nodes',
+      '',
+      '1 of 4 nodes has an earlier configuration',
+    ]);
+  });
+
+  it('says nothing of others where it does not hear of them', async () => {
+    const { frames, revise, comeBack, own } = stand();
+    revise(43);
+    comeBack();
+    // Without a fleet, or before the first merge, nothing says when Redis last went away.
+    own({ store: { isUp: true, awayNodes: 0, sinceMs: undefined } });
+    expect((await frames.frame()).reached).toBe('here, not known of others');
+    own({ store: undefined, nodeCount: 1 });
+    expect((await frames.frame()).reached).toBe('here');
   });
 
   it('says of a change what it does and how far it has come, for two minutes', async () => {
