@@ -1,6 +1,6 @@
 import { plain } from '../observability/alerts/alert.js';
 import { alertText } from '../observability/alerts/alert-words.js';
-import { leftOut, type FleetState, type SeriesState } from '../observability/state.js';
+import { leftOut, onLatest, type FleetState, type SeriesState } from '../observability/state.js';
 import { figure, percent } from '../observability/figures.js';
 import { limitedKeysOf } from '../observability/limited.js';
 import { timeOf, verdict } from '../observability/verdict.js';
@@ -78,9 +78,9 @@ function headLines(state: TopState, rows: number): ScreenLine[] {
   }
   const { cluster, nodeCount, config, series, store, quota } = fleet;
   const redis = series.find(({ name }) => name === 'store')?.p99Ms;
-  const behind = config?.behind ?? 0;
+  const { on } = onLatest(fleet);
   const revision =
-    config === undefined ? '' : `, ${behind === 0 ? 'all' : figure(nodeCount - behind)} on rev ${config.revision}`; // oxfmt-ignore
+    config === undefined ? '' : `, ${on === nodeCount ? 'all' : figure(on)} on rev ${config.revision}`; // oxfmt-ignore
   const p99 =
     store === undefined || redis === undefined ? '' : `  Redis p99 ${redis.toFixed(1)} ms`;
   const nodes = `${figure(nodeCount)} ${nodeCount === 1 ? 'node' : 'nodes'}`;

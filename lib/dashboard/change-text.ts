@@ -1,7 +1,7 @@
 import { type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { figure } from '../observability/figures.js';
-import { type WatchedState } from '../observability/state.js';
+import { onLatest, type WatchedState } from '../observability/state.js';
 import { type ShownChange } from './frame.js';
 
 /** As many as a reader takes in, and as there is room for; the history of the page has all. */
@@ -19,18 +19,17 @@ const APP_FIELDS: Readonly<Record<string, string>> = {
  * Where a revision that holds here is in force: `on all nodes`, `on 2 of 3 nodes`; empty where there is none. The others are
  * known by what was merged last, which may be of the revision before, or after.
  */
-export function reachedBy(
-  { store, config, nodeCount }: WatchedState,
-  revision: number,
-  isAlone: boolean,
-): string {
+export function reachedBy(state: WatchedState, revision: number, isAlone: boolean): string {
+  const { store, config, nodeCount } = state;
   if (revision === 0) return '';
   if (store === undefined) return 'here';
   if (isAlone) return 'here, not known of others';
   if (nodeCount === 1) return 'here';
-  const { revision: merged, behind } = config ?? { revision: 0, behind: 0 };
+  const merged = config?.revision ?? 0;
   if (merged < revision) return 'here, not yet known of the others';
-  const there = behind === 0 ? 'on all nodes' : `on ${nodeCount - behind} of ${nodeCount} nodes`;
+  const { on, silent } = onLatest(state);
+  const rest = silent === 0 ? '' : `, ${silent} ${silent === 1 ? 'is' : 'are'} silent`;
+  const there = on === nodeCount ? 'on all nodes' : `on ${on} of ${nodeCount} nodes${rest}`;
   return merged === revision ? there : `here; revision ${merged} is ${there}`;
 }
 

@@ -7,6 +7,7 @@ import { type RateLimitMonitor } from '../observability/monitor.js';
 import { libraryVersion } from '../stores/package-file.js';
 import {
   leftOut,
+  onLatest,
   type FleetNode,
   type FleetState,
   type MonitorState,
@@ -295,11 +296,8 @@ const NOTHING_KNOWN: Omit<ShownResource, 'resource'> = {
   stages: [],
 };
 
-function asideOf(
-  { store, alerts, config, nodeCount }: WatchedState,
-  revision: number,
-  isFleet: boolean,
-): string {
+function asideOf(state: WatchedState, revision: number, isFleet: boolean): string {
+  const { store, alerts, config, nodeCount } = state;
   if (store === undefined) return 'The store is in memory: this is what this process alone sees.';
   if (!isFleet) return 'No other process has told its figures yet: this is this process alone.';
   const counts = alertCounts(alerts);
@@ -309,7 +307,7 @@ function asideOf(
     nodeCount > 1 && (config?.revision ?? 0) < revision
       ? `the others have not told yet whether they have revision ${revision}`
       : behind === 0
-        ? 'every node has the latest configuration'
+        ? `every node ${onLatest(state).silent === 0 ? '' : 'that speaks '}has the latest configuration`
         : `${behind} of ${nodeCount} nodes ${behind === 1 ? 'has' : 'have'} an earlier configuration`;
   return `Redis ${store.isUp ? 'answers' : 'is away'}; ${told}; ${latest}.`;
 }

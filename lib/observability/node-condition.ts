@@ -89,6 +89,7 @@ export function joinConditions(nodes: readonly NodeCondition[]): JoinedCondition
     config: {
       revision,
       behind: nodes.filter((node) => node.revision < revision).length,
+      heard: nodes.length,
     },
     store: { isUp: awayNodes * 2 <= nodes.length, awayNodes },
     overloaded: nodes.some(({ overloaded }) => overloaded === true),

@@ -157,6 +157,17 @@ export interface ConfigState {
   readonly revision: number;
   /** Nodes that have an earlier one. */
   readonly behind: number;
+  /** Nodes that have told which one they have; the others are silent. Not told by older versions. */
+  readonly heard?: number;
+}
+
+/** The nodes that are known to have the latest revision, and those that do not tell. */
+export function onLatest({ config, nodeCount }: Pick<WatchedState, 'config' | 'nodeCount'>): {
+  readonly on: number;
+  readonly silent: number;
+} {
+  const { behind = 0, heard = nodeCount } = config ?? {};
+  return { on: heard - behind, silent: nodeCount - heard };
 }
 
 /** Data on usual figures so far, while it is not enough. */

@@ -92,6 +92,18 @@ describe('the screen of weir top', () => {
     ]);
   });
 
+  it('says on how many nodes the revision is, as far as they tell', () => {
+    const of = (config: FleetState['config']): string =>
+      topText(shown({ fleet: { ...FLEET, config } }))
+        .split('\n')[0]!
+        .split(', ')
+        .slice(1)
+        .join();
+    expect(of({ revision: 42, behind: 0 })).toMatch(/^all on rev 42 /);
+    expect(of({ revision: 42, behind: 0, heard: 12 })).toMatch(/^all on rev 42 /);
+    expect(of({ revision: 42, behind: 1, heard: 10 })).toMatch(/^9 on rev 42 /);
+  });
+
   it('has no second line where the first says all of it', () => {
     const quiet = quietFleet();
     expect(verdict(quiet).why).toBeUndefined();

@@ -98,8 +98,8 @@ function stand() {
     own({ config: { revision, behind: 1 } });
   };
   /** What the others have told by the last merge. */
-  const mergedRevision = (revision: number, behind = 0): void => {
-    known.fleet = { ...known.fleet!, config: { revision, behind } };
+  const mergedRevision = (revision: number, behind = 0, heard = 4): void => {
+    known.fleet = { ...known.fleet!, config: { revision, behind, heard } };
   };
   return { policyNames, revise, mergedRevision, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
@@ -164,6 +164,25 @@ describe('a frame of the page', () => {
       43,
       'here; revision 44 is on 3 of 4 nodes',
       '',
+      '1 of 4 nodes has an earlier configuration',
+    ]);
+  });
+
+  it('does not count a silent node among those that have it', async () => {
+    const { frames, revise, mergedRevision } = stand();
+    revise(43);
+    const of = async (behind: number, heard: number) => {
+      mergedRevision(43, behind, heard);
+      const { reached, aside } = await frames.frame();
+      return [reached, /; ([^;]*)\.$/.exec(aside)![1]];
+    };
+    expect(await of(0, 4)).toEqual(['on all nodes', 'every node has the latest configuration']);
+    expect(await of(0, 3)).toEqual([
+      'on 3 of 4 nodes, 1 is silent',
+      'every node that speaks has the latest configuration',
+    ]);
+    expect(await of(1, 2)).toEqual([
+      'on 1 of 4 nodes, 2 are silent',
       '1 of 4 nodes has an earlier configuration',
     ]);
   });

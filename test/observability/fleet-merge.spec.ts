@@ -133,7 +133,7 @@ describe('FleetMerge', () => {
     expect(merge.condition()).toEqual({
       resources: [{ resource: 'db', breaker: 'open', openNodes: 1, phase: 'ramp', percent: 30 }],
       line: { standing: true, waiting: 3 },
-      config: { revision: 4, behind: 1 },
+      config: { revision: 4, behind: 1, heard: 4 },
       store: { isUp: true, awayNodes: 1 },
       overloaded: true,
       modes: new Map([['shop', { batch: 2, offline: 1 }]]),
@@ -143,7 +143,7 @@ describe('FleetMerge', () => {
     const open = () => merge.nodes().flatMap((one) => (one.open ? [[one.node, ...one.open]] : []));
     expect(open()).toEqual([['b', 'db']]);
     merge.missed('b', 2 * SECOND);
-    expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0 } });
+    expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0, heard: 3 } });
     expect(open()).toEqual([]);
   });
 
