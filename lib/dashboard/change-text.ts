@@ -2,6 +2,7 @@ import { type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { figure } from '../observability/figures.js';
 import { onLatest, type WatchedState } from '../observability/state.js';
+import { type RevisionKind } from '../stores/config-store.js';
 import { type ShownChange } from './frame.js';
 
 /** As many as a reader takes in, and as there is room for; the history of the page has all. */
@@ -41,6 +42,7 @@ export function newsOf(
   nowMs: number,
 ): string {
   if (change === null || change.atMs === null || change.revision <= 1) return '';
+  if (change.isEmpty === true) return '';
   // A later one is on its way here: then this one is no news.
   if (nowMs - change.atMs > NEWS_MS || (config?.revision ?? 0) > change.revision) return '';
   const by = change.by === null ? '' : ` by ${change.by}`;
@@ -54,11 +56,22 @@ export function changeText(
 ): string {
   if (revision === 1) return `the first, from the ${kind}`;
   const changes = diff === undefined ? '' : changesText(diff);
-  if (kind !== 'rollback') return changes || kind;
+  if (kind !== 'rollback') return changes || (WAITING[kind] ?? kind);
   const to = earlier.find((one) => one.hash === hash && one.revision < revision);
   const told = to === undefined ? 'rollback' : `rollback to revision ${to.revision}`;
   return changes === '' ? told : `${told}: ${changes}`;
 }
+
+/** Kinds of revisions that change only what waits. */
+const WAITING: Partial<Record<RevisionKind, string>> = {
+  stage: 'an update waits for its time',
+  cancel: 'an update that waited is cancelled',
+  drop: 'an update that waited did not fit, and is dropped',
+};
+
+/** Whether all that holds is as it was before the revision. */
+export const changesNothing = ({ diff }: PastRevision): boolean =>
+  diff !== undefined && changesText(diff) === '';
 
 /** `search promised 100 → 140, …`: all of them, or as many as there is room for and how many more there are. */
 export function changesText({ changed, added, removed }: ConfigDiff): string {

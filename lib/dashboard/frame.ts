@@ -136,6 +136,8 @@ export interface ShownChange {
   readonly atMs: number | null;
   /** Its changes, in one line; null where nothing is known of them. */
   readonly told: string | null;
+  /** All that holds is as it was before: an update was staged, cancelled or dropped. */
+  readonly isEmpty?: boolean;
   readonly staged: number;
 }
 

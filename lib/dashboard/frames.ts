@@ -24,7 +24,7 @@ import { type OverloadStats } from '../overload/events.js';
 import { type TierCounts } from '../overload/line.js';
 import { isNotClosed } from '../protection/breaker-state.js';
 import { type Protection } from '../protection/protection.js';
-import { changeText, newsOf, reachedBy } from './change-text.js';
+import { changesNothing, changeText, newsOf, reachedBy } from './change-text.js';
 import { changesBetween } from './changes.js';
 import {
   type PageFrame,
@@ -271,7 +271,8 @@ export class Frames {
       const found = past.find((one) => one.revision === revision);
       if (found !== undefined) {
         const { by, atMs } = found;
-        this.change = { ...this.change, by, atMs, told: changeText(found, past) };
+        const told = changeText(found, past);
+        this.change = { ...this.change, by, atMs, told, isEmpty: changesNothing(found) };
       }
     } catch {
       this.lookedFor = -1;

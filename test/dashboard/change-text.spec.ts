@@ -1,6 +1,6 @@
 import { diff } from '../../lib/config/document/diff.js';
 import { type PastRevision } from '../../lib/config/rate-limit-config.js';
-import { changesText, changeText } from '../../lib/dashboard/change-text.js';
+import { changesNothing, changesText, changeText } from '../../lib/dashboard/change-text.js';
 
 const NORMAL = {
   apps: { search: { guaranteed: 100, burst: 200 }, reports: { guaranteed: 50, burst: 150 } },
@@ -44,6 +44,20 @@ describe('the last change', () => {
       /^rollback to revision 1: reports ceiling 60 → 150, .*, profiles removed$/,
     );
     expect(changeText(back, [back, promo])).toMatch(/^rollback: reports/);
+  });
+
+  it('says of one that only stages, cancels or drops an update that nothing else is changed', () => {
+    const of = (kind: string) => {
+      const one = past(4, kind, 'b', PROMO, PROMO);
+      return [changeText(one, [one]), changesNothing(one)];
+    };
+    expect(of('stage')).toEqual(['an update waits for its time', true]);
+    expect(of('cancel')).toEqual(['an update that waited is cancelled', true]);
+    expect(of('drop')).toEqual(['an update that waited did not fit, and is dropped', true]);
+    expect(of('update')).toEqual(['update', true]);
+    expect(changesNothing(promo)).toBe(false);
+    // Of an old revision only its kind may be known.
+    expect(changesNothing({ ...promo, diff: undefined } as unknown as PastRevision)).toBe(false);
   });
 
   it('has a word for what came, went, or is too large to be told', () => {

@@ -91,10 +91,11 @@ function stand() {
     known.own = { ...known.own, ...state };
     known.fleet &&= { ...known.fleet, ...state };
   };
-  const revise = (revision: number, by: string | null = 'ada'): void => {
-    const changed = [{ path: 'apps.search.guaranteed', before: 100, after: 140 }];
+  const revise = (revision: number, by: string | null = 'ada', kind = 'update'): void => {
+    const changed =
+      kind === 'update' ? [{ path: 'apps.search.guaranteed', before: 100, after: 140 }] : [];
     const atMs = clock.epochMs(clock.now());
-    past.unshift({ revision, by, atMs, kind: 'update', diff: { changed, added: [], removed: [] } });
+    past.unshift({ revision, by, atMs, kind, diff: { changed, added: [], removed: [] } });
     own({ config: { revision, behind: 1 } });
   };
   /** What the others have told by the last merge. */
@@ -210,6 +211,12 @@ describe('a frame of the page', () => {
     expect((await frames.frame()).news).toBe('');
     revise(44, null);
     expect((await frames.frame()).news).toBe(`Revision 44 ${told}`);
+    // Nothing is in force that was not before.
+    for (const kind of ['stage', 'cancel']) {
+      revise(45, 'ada', kind);
+      const { news, change } = await frames.frame();
+      expect([news, change!.revision]).toEqual(['', 45]);
+    }
   });
 
   it('keeps them after Redis is back until they are merged again, and does not call that calm', async () => {
