@@ -465,6 +465,6 @@ export class Monitor extends RateLimitMonitor {
   }
 }
 
-function countsOf({ times: _, ...counts }: SeriesRow): Counts {
+function countsOf({ times: _times, perSecond: _rates, ...counts }: SeriesRow): Counts {
   return counts;
 }

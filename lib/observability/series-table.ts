@@ -12,6 +12,8 @@ const isNamedKind = (kind: string): kind is NamedKind => NAMED_KINDS.includes(ki
 /** The counts of one name, or of all requests, since the start. */
 export interface SeriesRow extends Counts {
   times: LogLinear | undefined;
+  /** What comes in a second just now, where the counts are not of each second. */
+  perSecond?: Counts;
 }
 
 /** The counts of the sources since the start, as of one tick. Rows are kept: a tick allocates none. */
@@ -30,6 +32,15 @@ export class Reading {
     let row = rows.get(name);
     if (row === undefined) rows.set(name, (row = { ...noCounts(), times: undefined }));
     return row;
+  }
+
+  /** Nothing comes in a second, until it is told anew. */
+  stopRates(): void {
+    const { total, store, named } = this;
+    const all = NAMED_KINDS.flatMap((kind) => [...named[kind].values()]);
+    for (const { perSecond } of [total, store, ...all]) {
+      if (perSecond !== undefined) Object.assign(perSecond, noCounts());
+    }
   }
 
   /** All rows are zero again: a source that is silent has counted nothing. */
@@ -111,8 +122,9 @@ export class SeriesTable {
   }
 
   read(atMicros: number, spanMs: number, reading: Reading): void {
-    this.total.read(atMicros, spanMs, reading.total, reading.total.times);
-    this.store.read(atMicros, spanMs, reading.store, reading.store.times);
+    const { total, store } = reading;
+    this.total.read(atMicros, spanMs, total, total.times, total.perSecond);
+    this.store.read(atMicros, spanMs, store, store.times, store.perSecond);
     for (const kind of NAMED_KINDS) this.readNamed(kind, atMicros, spanMs, reading);
   }
 
@@ -127,7 +139,7 @@ export class SeriesTable {
     this.admit(kind, rows);
     for (const [name, series] of named) {
       const row = rows.get(name);
-      if (row !== undefined) series.read(atMicros, spanMs, row, row.times);
+      if (row !== undefined) series.read(atMicros, spanMs, row, row.times, row.perSecond);
     }
     const others = this.othersOf(kind, reading);
     if (others === undefined) return;
@@ -136,7 +148,7 @@ export class SeriesTable {
       series = new Series(kind, OTHER, { seconds: this.seconds });
       this.others.set(kind, series);
     }
-    series.read(atMicros, spanMs, others);
+    series.read(atMicros, spanMs, others, undefined, others.perSecond);
   }
 
   /** New names that have counted anything, the busiest first. */
@@ -165,13 +177,17 @@ export class SeriesTable {
   }
 
   /** The counts of all names of a kind that found no room; undefined if there are none. */
-  othersOf(kind: NamedKind, { named }: Reading): Counts | undefined {
+  othersOf(
+    kind: NamedKind,
+    { named }: Reading,
+  ): (Counts & Pick<SeriesRow, 'perSecond'>) | undefined {
     if (this.leftOut[kind].size === 0) return undefined;
-    const sum = noCounts();
+    const sum: Counts & Pick<SeriesRow, 'perSecond'> = noCounts();
     for (const name of this.leftOut[kind]) {
       const row = named[kind].get(name);
       if (row === undefined) continue;
-      for (const figure of FIGURES) sum[figure] += row[figure];
+      addTo(sum, row);
+      if (row.perSecond !== undefined) addTo((sum.perSecond ??= noCounts()), row.perSecond);
     }
     return sum;
   }
@@ -186,3 +202,8 @@ export class SeriesTable {
 }
 
 const FIGURES = Object.keys(noCounts()) as (keyof Counts)[];
+
+/** Adds so many times the other counts. */
+export function addTo(sum: Counts, other: Readonly<Counts>, times = 1): void {
+  for (const figure of FIGURES) sum[figure] += other[figure] * times;
+}

@@ -115,9 +115,15 @@ export class Series {
 
   /**
    * A reading: counts and times since the start, `spanMs` after the reading before. Counts that went back began
-   * anew, and all of them are new.
+   * anew, and all of them are new. `perSecond` is what comes in a second just now, where that is known by itself.
    */
-  read(atMicros: number, spanMs: number, counts: Readonly<Counts>, times?: LogLinear): void {
+  read(
+    atMicros: number,
+    spanMs: number,
+    counts: Readonly<Counts>,
+    times?: LogLinear,
+    perSecond?: Readonly<Counts>,
+  ): void {
     const { before } = this;
     for (let i = 0; i < COUNTS.length; i++) {
       const column = COLUMNS[i]!;
@@ -126,10 +132,10 @@ export class Series {
       ROW[column] = more >= 0 ? more : count;
       before[column] = count;
     }
-    if (times === undefined) return this.addRow(atMicros, spanMs);
+    if (times === undefined) return this.addRow(atMicros, spanMs, undefined, perSecond);
     this.timesBefore ??= new LogLinear();
     MORE_TIMES.takeDifference(times, this.timesBefore);
-    this.addRow(atMicros, spanMs, MORE_TIMES);
+    this.addRow(atMicros, spanMs, MORE_TIMES, perSecond);
   }
 
   /** So much has happened in `spanMs`, up to the instant `atMicros`: it is kept in the slots of that. */
@@ -138,8 +144,13 @@ export class Series {
     this.addRow(atMicros, spanMs, times);
   }
 
-  /** The same of the counts in the row. */
-  private addRow(atMicros: number, spanMs: number, times?: LogLinear): void {
+  /** The same of the counts in the row; of seconds the rates hold, where these are known by themselves. */
+  private addRow(
+    atMicros: number,
+    spanMs: number,
+    times?: LogLinear,
+    perSecond?: Readonly<Counts>,
+  ): void {
     const { seconds, minutes, hours } = this;
     const timed = times?.count ?? 0;
     ROW[COLUMN.spanMs] = spanMs;
@@ -147,10 +158,11 @@ export class Series {
     setQuantiles(timed > 0 ? times : undefined);
     // A span of a few milliseconds, as after the start, would make one request a peak of hundreds.
     const lasted = Math.max(spanMs, SECOND_MS) / SECOND_MS;
-    ROW[COLUMN.peak] = ROW[COLUMN.count]! / lasted;
-    ROW[COLUMN.peakUsed] = ROW[COLUMN.used]! / lasted;
     const isLook = this.secondsRead === 'looks' && spanMs <= LONGEST_LOOK_MS;
-    if (isLook) seconds.addSpanRow(atMicros, ROW);
+    const rates = isLook ? perSecond : undefined;
+    ROW[COLUMN.peak] = rates?.count ?? ROW[COLUMN.count]! / lasted;
+    ROW[COLUMN.peakUsed] = rates?.used ?? ROW[COLUMN.used]! / lasted;
+    if (isLook) seconds.addSpanRow(atMicros, rates === undefined ? ROW : rowOf(rates, spanMs));
     else seconds.addRow(atMicros, ROW);
     const minute = minutes.slotAt(atMicros);
     if (timed > 0) setQuantiles(this.addToMinute(minute, times!));
@@ -194,6 +206,15 @@ export class Series {
   }
 }
 
+/** The row with what comes in that time at these rates. */
+function rowOf(perSecond: Readonly<Counts>, spanMs: number): Float64Array {
+  RATES_ROW.set(ROW);
+  for (let i = 0; i < COUNTS.length; i++) {
+    RATES_ROW[COLUMNS[i]!] = (perSecond[COUNTS[i]!] * spanMs) / SECOND_MS;
+  }
+  return RATES_ROW;
+}
+
 class TimesOfSlot {
   readonly times = new LogLinear();
 
@@ -211,6 +232,7 @@ class TimesOfSlot {
 // The times of the reading in progress, one object for all, so that none allocates: nothing awaits in between.
 const MORE_TIMES = new LogLinear();
 const ROW = newRow();
+const RATES_ROW = newRow();
 const QUANTILES = [0.5, 0.99, 1];
 
 function setQuantiles(times: LogLinear | undefined): void {

@@ -9,12 +9,15 @@ const SECOND = 1_000_000;
 describe('FleetMerge', () => {
   it('adds nodes up by what came since the last look, by its own clock', () => {
     const merge = new FleetMerge(100);
+    const inAll = (): number => merge.table.total.minutes.at(0)?.count ?? 0;
     const look = (second: number, counts: Record<string, number>, incarnation = 'i') => {
+      merge.begin(5000);
+      const before = inAll();
       for (const [node, count] of Object.entries(counts)) {
         merge.add(snapshot(node, [series('total', '', count)], { incarnation }), second * SECOND);
       }
       merge.end((second + 1) * SECOND, 1000);
-      return merge.table.total.seconds.at(second)!.count;
+      return inAll() - before;
     };
     expect(look(1, { a: 1_000_000, b: 50 })).toBe(0);
     expect(look(2, { a: 1_000_100, b: 60 })).toBe(110);
@@ -33,6 +36,7 @@ describe('FleetMerge', () => {
     let before = 0;
     // A hundred a second, looked at every five seconds, at uneven times, and once much too late.
     for (const second of [0, 5, 10.1, 14.9, 16.02, 16.99, 18.01, 40, 41]) {
+      merge.begin(5000);
       merge.add(snapshot('a', [series('total', '', 100 * second)]), second * SECOND);
       merge.end(second * SECOND, (second - before) * 1000);
       before = second;
@@ -44,6 +48,36 @@ describe('FleetMerge', () => {
     expect(rates.slice(0, 18).map((rate) => Math.round(rate!))).toEqual(Array(18).fill(100));
     expect(rates.slice(19, 40)).toEqual(Array(21).fill(undefined));
     expect(Math.round(rates[40]!)).toBe(100);
+  });
+
+  it('has in a second what all nodes do in one, though of one it hears what it did in five', () => {
+    const merge = new FleetMerge(100);
+    let other = 0;
+    for (let second = 0; second < 30; second++) {
+      merge.begin(5000);
+      merge.add(snapshot('a', [series('total', '', 100 * second)]), second * SECOND);
+      if (second % 5 === 2) other = 40 * second;
+      merge.add(snapshot('b', [series('total', '', other)]), second * SECOND);
+      merge.end(second * SECOND, 1000);
+    }
+    const { seconds, minutes } = merge.table.total;
+    const counts = seconds.last(28 * SECOND, 20).map((slot) => Math.round(slot!.count));
+    expect(counts).toEqual(Array(20).fill(140));
+    expect(minutes.at(0)!.peak).toBeCloseTo(140);
+    expect(minutes.at(0)!.count).toBe(29 * 100 + 27 * 40);
+  });
+
+  it('forgets what a node did that has written nothing for longer than it may', () => {
+    const merge = new FleetMerge(100);
+    const rates: number[] = [];
+    for (let second = 0; second < 12; second++) {
+      merge.begin(5000);
+      const atMs = 1000 * Math.min(second, 3);
+      merge.add(snapshot('a', [series('total', '', atMs / 10)], { atMs }), second * SECOND);
+      merge.end((second + 1) * SECOND, 1000);
+      rates.push(merge.table.total.seconds.at(second)!.count);
+    }
+    expect(rates).toEqual([0, ...Array<number>(8).fill(100), 0, 0, 0]);
   });
 
   it('shows the tokens of each node evenly, though scarce ones come to one after the other', () => {

@@ -342,6 +342,87 @@ describe('Fleet', () => {
     });
   });
 
+  describe('of nodes that are as busy all the time', () => {
+    const PER_SECOND = 1000;
+
+    /** Each ticks at its own moment of a second, as `phaseOf` says, and counts by its own clock. */
+    function busy(names: readonly string[], phaseOf: (name: string, second: number) => number) {
+      const clock = new ManualClock(0);
+      const board = new SharedBoard(clock);
+      const fleets = new Map(
+        names.map((nodeId, index) => {
+          const counted = (): number => Math.floor((clock.now() / 1e6) * PER_SECOND);
+          const fleet = new Fleet({
+            ...{ nodeId, board: board.of({}), clock, maxSeries: 100 },
+            snapshot: () =>
+              snapshot(nodeId, [series('total', '', counted())], {
+                atMs: clock.now() / 1000 + index * 3_600_000,
+              }),
+            ...{ nodes: () => names.length, isAlarmed: () => false, about: nothingElse },
+            ...{ useSalt: () => {}, failed: (error: unknown) => expect.fail(String(error)) },
+          });
+          return [nodeId, fleet];
+        }),
+      );
+      let second = 0;
+      const seconds = async (count: number): Promise<void> => {
+        for (const end = second + count; second < end; second++) {
+          const ticks = names.map((name) => [phaseOf(name, second), name] as const);
+          let passed = 0;
+          for (const [phase, name] of ticks.sort(([one], [other]) => one - other)) {
+            await clock.advanceAsync(phase - passed);
+            passed = phase;
+            fleets.get(name)!.tick(clock.now());
+            for (let turn = 0; turn < 3; turn++) await clock.advanceAsync(0);
+          }
+          await clock.advanceAsync(1000 - passed);
+        }
+      };
+      const leader = (): Fleet => [...fleets.values()].find(({ isLeading }) => isLeading)!;
+      return { seconds, leader };
+    }
+
+    /** The parts of the truth that somebody sees who looks each second. */
+    async function seen(
+      { seconds, leader }: ReturnType<typeof busy>,
+      nodes: number,
+      looks: number,
+    ) {
+      const parts: number[] = [];
+      for (let look = 0; look < looks; look++) {
+        await seconds(1);
+        parts.push(totalOf(await leader().state())! / (nodes * PER_SECOND));
+      }
+      return [Math.min(...parts), Math.max(...parts)] as const;
+    }
+
+    it.each([
+      [0, 0, 0],
+      [100, 400, 700],
+      [700, 400, 100],
+      [500, 499, 501],
+    ])('shows no burst when somebody begins to look: ticks at %d, %d and %d ms', async (...at) => {
+      const names = ['a', 'b', 'c'];
+      for (let quiet = 200; quiet < 206; quiet++) {
+        const fleet = busy(names, (name) => at[names.indexOf(name)]!);
+        await fleet.seconds(quiet);
+        const [least, most] = await seen(fleet, 3, 30);
+        expect(least).toBeGreaterThan(0.75);
+        expect(most).toBeLessThan(1.3);
+      }
+    });
+
+    it('shows no change where nodes write a moment before or after the look', async () => {
+      const fleet = busy(['a', 'b'], (name, second) =>
+        name === 'a' ? 500 : second % 4 < 2 ? 495 : 505,
+      );
+      await seen(fleet, 2, 20);
+      const [least, most] = await seen(fleet, 2, 100);
+      expect(least).toBeGreaterThan(0.9);
+      expect(most).toBeLessThan(1.1);
+    });
+  });
+
   it('asks for the right to merge only where nobody has it', async () => {
     const { seconds, leaders, board, fleets } = stage();
     let asked = 0;

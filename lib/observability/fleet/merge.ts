@@ -1,7 +1,7 @@
 import { LogLinear } from '../../common/histogram.js';
 import { isNotClosed } from '../../protection/breaker-state.js';
 import { noCounts, type Counts } from '../series.js';
-import { Reading, SeriesTable, type SeriesRow } from '../series-table.js';
+import { addTo, Reading, SeriesTable, type SeriesRow } from '../series-table.js';
 import { joinConditions, type JoinedCondition, type NodeCondition } from '../node-condition.js';
 import { type FleetNode, type ShownHotValue, type ShownKey } from '../state.js';
 import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
@@ -13,6 +13,8 @@ interface KnownNode {
   /** Counts by kind and name. */
   counts: Map<string, Counts>;
   times: Map<string, LogLinear>;
+  /** What it has counted in so long, when it was last heard of; until it is heard of again it counts as much. */
+  lately: Lately | undefined;
   /** When it was seen first, and when it was seen to have counted more than before. */
   firstAtMicros: number;
   changedAtMicros: number;
@@ -23,6 +25,13 @@ interface KnownNode {
   silentSinceMicros: number | undefined;
 }
 
+/** By kind and name; what has counted nothing is not there. */
+interface Lately {
+  readonly more: ReadonlyMap<string, Counts>;
+  readonly seconds: number;
+  readonly atMicros: number;
+}
+
 const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
 /** A node that is silent for longer was taken away. */
 const FORGOTTEN_MICROS = 600_000_000;
@@ -31,13 +40,26 @@ const LATE_MICROS = 500_000;
 /** While tokens are scarce now this node gets some, now another: only over a few seconds do they have what is theirs. */
 const LEASES_SECONDS = 5;
 const SHOWN_KEYS = 10;
+const idOf = ({ kind, name }: NodeSeries): string => `${kind}:${name}`;
 /** No process has this one. */
 const NEVER_HEARD = '';
+
+/** A snapshot of a node that is known. */
+interface Heard {
+  readonly before: KnownNode;
+  readonly next: KnownNode;
+  readonly more: ReadonlyMap<string, Counts>;
+  readonly isAnew: boolean;
+  readonly nowMicros: number;
+}
 
 /**
  * Adds the figures of all nodes up. A rate is what a node has counted more than when it last had, by its own clock or, after
  * a start, by that of the process that looks: clocks of two nodes are never compared, and nodes write less often than it may
  * look. A node that was started anew counts from 0; of one that is seen for the first time, only what comes from now on counts.
+ *
+ * Minutes and hours have the counts, of which none is lost. Seconds have the rates of all nodes: what one of them has
+ * counted in five seconds may come in a look at one.
  */
 export class FleetMerge {
   readonly table: SeriesTable;
@@ -62,6 +84,7 @@ export class FleetMerge {
     this.writtenMicros = periodMs * 1000 + LATE_MICROS;
     this.damaged = 0;
     this.otherVersions = 0;
+    this.reading.stopRates();
   }
 
   add(snapshot: NodeSnapshot, nowMicros: number): void {
@@ -70,16 +93,13 @@ export class FleetMerge {
     const found = this.known.get(node);
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
-    const sinceMicros = before === undefined ? 0 : nowMicros - before.changedAtMicros;
-    const seenSeconds = Math.min(sinceMicros, this.writtenMicros) / 1_000_000;
-    const seconds = (isAnew ? undefined : ownSeconds(before?.atMs, atMs)) ?? seenSeconds;
-    let isNews = isAnew;
     const next: KnownNode = {
       ...{
         incarnation,
         atMs,
         counts: new Map(),
         times: new Map(),
+        lately: undefined,
         firstAtMicros: before?.firstAtMicros ?? nowMicros,
         changedAtMicros: nowMicros,
         deniedKeys,
@@ -92,37 +112,58 @@ export class FleetMerge {
       condition: snapshot,
       silentSinceMicros: undefined,
     };
-    const apps: { readonly app: string; readonly used: number }[] = [];
+    const more = new Map<string, Counts>();
     for (const series of snapshot.series) {
-      const id = `${series.kind}:${series.name}`;
+      const id = idOf(series);
       next.counts.set(id, series.counts);
       if (series.times !== undefined) next.times.set(id, series.times);
       if (before === undefined) continue;
-      const more = this.addSeries(series, isAnew ? undefined : before, id);
-      if (more.count > 0 || more.used > 0) isNews = true;
-      if (seconds === 0) continue;
-      if (series.kind === 'app' && more.used > 0) {
-        const known = before.shown.apps?.find(({ app }) => app === series.name)?.used;
-        const used = more.used / seconds;
-        const part = Math.min(1, seconds / LEASES_SECONDS);
-        apps.push({
-          app: series.name,
-          used: known === undefined ? used : known + (used - known) * part,
-        });
-      }
-      if (series.kind !== 'total') continue;
-      next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
+      const own = this.addSeries(series, isAnew ? undefined : before, id);
+      if (COUNTS.some((count) => own[count] > 0)) more.set(id, own);
     }
-    if (apps.length > 0) next.shown = { ...next.shown, apps: busiest(apps) };
-    if (before !== undefined && !isNews) {
-      next.changedAtMicros = before.changedAtMicros;
-      const { rate, denied, apps: known } = before.shown;
-      if (sinceMicros <= this.writtenMicros) {
-        next.shown = { ...next.shown, rate, denied, ...(known && { apps: known }) };
-      }
-    }
-    if (before !== undefined) this.addFalls(snapshot, isAnew ? undefined : before);
     this.known.set(node, next);
+    if (before === undefined) return;
+    if (!isAnew && more.size === 0) next.changedAtMicros = before.changedAtMicros;
+    const lately = this.latelyOf({ before, next, more, isAnew, nowMicros });
+    next.lately = lately;
+    if (lately !== undefined) this.addRates(snapshot, lately);
+    const { rate, denied, apps } =
+      lately === before.lately ? before.shown : ratesOf(lately, before);
+    next.shown = { ...next.shown, rate, denied, ...(apps && { apps }) };
+    this.addFalls(snapshot, isAnew ? undefined : before);
+  }
+
+  /** As long as it has not written anew, a node goes on as it did: nodes write less often than it may look, and not in step. */
+  private latelyOf({ before, next, more, isAnew, nowMicros }: Heard): Lately | undefined {
+    const own = isAnew ? undefined : ownSeconds(before.atMs, next.atMs);
+    const isAsBefore =
+      !isAnew &&
+      (before.atMs === undefined || next.atMs === undefined
+        ? more.size === 0
+        : next.atMs === before.atMs);
+    if (isAsBefore) {
+      const { lately } = before;
+      const isOld = lately !== undefined && nowMicros - lately.atMicros > this.writtenMicros;
+      return isOld ? undefined : lately;
+    }
+    const seen = Math.min(nowMicros - before.changedAtMicros, this.writtenMicros) / 1_000_000;
+    const seconds = own ?? seen;
+    return seconds > 0 ? { more, seconds, atMicros: nowMicros } : undefined;
+  }
+
+  /** Adds the rates of a node to those of the fleet. */
+  private addRates({ series: all }: NodeSnapshot, { more, seconds }: Lately): void {
+    for (const series of all) {
+      const own = more.get(idOf(series));
+      if (own !== undefined) addTo(this.rowOf(series).perSecond!, own, 1 / seconds);
+    }
+  }
+
+  private rowOf({ kind, name }: NodeSeries): SeriesRow {
+    const row =
+      kind === 'total' || kind === 'store' ? this.reading[kind] : this.reading.of(kind, name);
+    row.perSecond ??= noCounts();
+    return row;
   }
 
   /** The node has written nothing. True if it has been silent for so long that it is forgotten. */
@@ -148,6 +189,7 @@ export class FleetMerge {
         atMs: undefined,
         counts: new Map(),
         times: new Map(),
+        lately: undefined,
         firstAtMicros: nowMicros,
         changedAtMicros: nowMicros,
       },
@@ -211,13 +253,9 @@ export class FleetMerge {
   }
 
   /** Adds what is more than before to the fleet's counts, and gives it. */
-  private addSeries(
-    { kind, name, counts, times }: NodeSeries,
-    before: KnownNode | undefined,
-    id: string,
-  ): Counts {
-    const row: SeriesRow =
-      kind === 'total' || kind === 'store' ? this.reading[kind] : this.reading.of(kind, name);
+  private addSeries(series: NodeSeries, before: KnownNode | undefined, id: string): Counts {
+    const { counts, times } = series;
+    const row = this.rowOf(series);
     const known = before?.counts.get(id) ?? noCounts();
     const more = noCounts();
     for (const count of COUNTS) {
@@ -233,6 +271,29 @@ export class FleetMerge {
     return more;
   }
 }
+
+/** The figures of a node beside the others. */
+function ratesOf(
+  lately: Lately | undefined,
+  { shown }: KnownNode,
+): Pick<FleetNode, 'rate' | 'denied' | 'apps'> {
+  if (lately === undefined) return { rate: 0, denied: 0 };
+  const { more, seconds } = lately;
+  const part = Math.min(1, seconds / LEASES_SECONDS);
+  const apps = [...more].flatMap(([id, { used: tokens }]) => {
+    if (!id.startsWith(APP) || tokens === 0) return [];
+    const app = id.slice(APP.length);
+    const known = shown.apps?.find((one) => one.app === app)?.used;
+    const used = tokens / seconds;
+    return { app, used: known === undefined ? used : known + (used - known) * part };
+  });
+  const { count, denied } = more.get(TOTAL) ?? noCounts();
+  const rates = { rate: count / seconds, denied: denied / seconds };
+  return apps.length === 0 ? rates : { ...rates, apps: busiest(apps) };
+}
+
+const APP = 'app:';
+const TOTAL = 'total:';
 
 /** The keys with the largest sums of a count over all nodes; the rest is of the node that has the most of it. */
 function mostOf<T extends { readonly policy: string; readonly key: string }>(
