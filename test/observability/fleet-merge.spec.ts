@@ -80,21 +80,47 @@ describe('FleetMerge', () => {
     expect(rates).toEqual([0, ...Array<number>(8).fill(100), 0, 0, 0]);
   });
 
-  it('shows the tokens of each node evenly, though scarce ones come to one after the other', () => {
-    const merge = new FleetMerge(100);
-    const used = { a: 0, b: 0 };
-    const shares: number[] = [];
-    for (let second = 0; second < 40; second++) {
-      used[second % 2 === 0 ? 'a' : 'b'] += 180;
-      used[second % 2 === 0 ? 'b' : 'a'] += 20;
-      for (const node of ['a', 'b'] as const) {
-        const counts = { ...series('app', 'x', second).counts, used: used[node] };
-        merge.add(snapshot(node, [series('app', 'x', second, { counts })]), second * SECOND);
+  it.each([
+    [180, 20],
+    [200, 0],
+  ])(
+    'shows the tokens of each node evenly, though scarce ones come to one after the other: %d and %d',
+    (many, few) => {
+      const merge = new FleetMerge(100);
+      const used = { a: 0, b: 0 };
+      const shares: (number | undefined)[] = [];
+      for (let second = 0; second < 40; second++) {
+        merge.begin(5000);
+        used[second % 2 === 0 ? 'a' : 'b'] += many;
+        used[second % 2 === 0 ? 'b' : 'a'] += few;
+        for (const node of ['a', 'b'] as const) {
+          const counts = { ...series('app', 'x', second).counts, used: used[node] };
+          const atMs = 1000 * second;
+          merge.add(
+            snapshot(node, [series('app', 'x', second, { counts })], { atMs }),
+            second * SECOND,
+          );
+        }
+        if (second >= 20) shares.push(...merge.nodes().map((node) => node.apps?.[0]?.used));
       }
-      shares.push(merge.nodes()[0]!.apps?.[0]?.used ?? 100);
+      expect(shares).toHaveLength(40);
+      // Each has a hundred a second; from one second to the next it is many or few.
+      for (const share of shares) expect(Math.abs(share! - 100)).toBeLessThan(25);
+    },
+  );
+
+  it('shows an app no more on a node that has not used a token of it for a while', () => {
+    const merge = new FleetMerge(100);
+    const apps: (number | undefined)[] = [];
+    for (let second = 0; second < 40; second++) {
+      const counts = { ...series('app', 'x', 1).counts, used: 100 * Math.min(second, 10) };
+      const atMs = 1000 * second;
+      merge.add(snapshot('a', [series('app', 'x', 1, { counts })], { atMs }), second * SECOND);
+      apps.push(merge.nodes()[0]!.apps?.[0]?.used);
     }
-    // Each has a hundred a second; from one second to the next it is 20 or 180.
-    for (const share of shares.slice(20)) expect(Math.abs(share - 100)).toBeLessThan(20);
+    expect(apps[10]).toBeCloseTo(100);
+    expect(apps[13]).toBeLessThan(60);
+    expect(apps[39]).toBeUndefined();
   });
 
   it('knows the rate of a node that writes less often than it is looked at', () => {

@@ -39,6 +39,8 @@ const FORGOTTEN_MICROS = 600_000_000;
 const LATE_MICROS = 500_000;
 /** While tokens are scarce now this node gets some, now another: only over a few seconds do they have what is theirs. */
 const LEASES_SECONDS = 5;
+/** Per second; an app that has used none of late, and before that so few, is not shown on a node. */
+const FEWEST_TOKENS = 0.5;
 const SHOWN_KEYS = 10;
 const idOf = ({ kind, name }: NodeSeries): string => `${kind}:${name}`;
 /** No process has this one. */
@@ -280,13 +282,18 @@ function ratesOf(
   if (lately === undefined) return { rate: 0, denied: 0 };
   const { more, seconds } = lately;
   const part = Math.min(1, seconds / LEASES_SECONDS);
-  const apps = [...more].flatMap(([id, { used: tokens }]) => {
-    if (!id.startsWith(APP) || tokens === 0) return [];
-    const app = id.slice(APP.length);
-    const known = shown.apps?.find((one) => one.app === app)?.used;
-    const used = tokens / seconds;
-    return { app, used: known === undefined ? used : known + (used - known) * part };
-  });
+  const before = new Map(shown.apps?.map(({ app, used }) => [app, used]));
+  const served = [...more].flatMap(([id, { used }]) =>
+    id.startsWith(APP) && used > 0 ? id.slice(APP.length) : [],
+  );
+  const apps = [...new Set([...before.keys(), ...served])]
+    .map((app) => {
+      const now = (more.get(APP + app)?.used ?? 0) / seconds;
+      const known = before.get(app) ?? now;
+      return { app, now, used: known + (now - known) * part };
+    })
+    .filter(({ now, used }) => now > 0 || used >= FEWEST_TOKENS)
+    .map(({ app, used }) => ({ app, used }));
   const { count, denied } = more.get(TOTAL) ?? noCounts();
   const rates = { rate: count / seconds, denied: denied / seconds };
   return apps.length === 0 ? rates : { ...rates, apps: busiest(apps) };
