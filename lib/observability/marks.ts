@@ -1,7 +1,7 @@
 import { type NodeMode } from '../local/lease-calls.js';
 import { isNotClosed, type BreakerKind } from '../protection/breaker-state.js';
 import { type Facts } from './sources.js';
-import { breakerOpens, OVERLOAD_BEGINS, type Mark } from './state.js';
+import { breakerCloses, breakerOpens, OVERLOAD_BEGINS, OVERLOAD_ENDS, type Mark } from './state.js';
 
 const MOST_MARKS = 64;
 /** No chart goes further back. */
@@ -56,7 +56,7 @@ export class Marks {
       changes.push(['epoch', `epoch ${facts.epoch}: the store has lost state`]);
     }
     if ((facts.overloaded ?? false) !== (before.overloaded ?? false)) {
-      changes.push(['overload', facts.overloaded ? OVERLOAD_BEGINS : 'overload is over']);
+      changes.push(['overload', facts.overloaded ? OVERLOAD_BEGINS : OVERLOAD_ENDS]);
     }
     const revision = facts.config?.revision ?? 0;
     if (revision > (before.config?.revision ?? 0)) {
@@ -102,7 +102,7 @@ export class BreakerMarks {
     const mark = (text: string): Mark => ({ atMs, kind: 'breaker', text });
     return [
       ...opened.map((resource) => mark(`${breakerOpens(resource)}${whereOf(resource)}`)),
-      ...closed.map((resource) => mark(`breaker of ${resource} is closed`)),
+      ...closed.map((resource) => mark(breakerCloses(resource))),
     ];
   }
 }

@@ -182,7 +182,9 @@ export const MANY_DENIED = 0.05;
 
 /** The texts of marks that tell since when. */
 export const OVERLOAD_BEGINS = 'overload begins';
+export const OVERLOAD_ENDS = 'overload is over';
 export const breakerOpens = (resource: string): string => `breaker of ${resource} opens`;
+export const breakerCloses = (resource: string): string => `breaker of ${resource} is closed`;
 
 /** Something that happened, for charts. */
 export interface Mark {

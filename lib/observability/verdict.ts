@@ -12,9 +12,11 @@ import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, isShort, why } from './limited.js';
 import {
+  breakerCloses,
   breakerOpens,
   MANY_DENIED,
   OVERLOAD_BEGINS,
+  OVERLOAD_ENDS,
   type AppState,
   type FleetNode,
   type SeriesState,
@@ -122,8 +124,14 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
   });
 }
 
-const overloadBegan = ({ marks }: WatchedFleet): number | undefined =>
-  marks.findLast(({ text }) => text === OVERLOAD_BEGINS)?.atMs;
+const overloadBegan = (state: WatchedFleet): number | undefined =>
+  beganBy(state, OVERLOAD_BEGINS, OVERLOAD_ENDS);
+
+/** By the last of these marks: after one of an end, the beginning was not seen. */
+function beganBy({ marks }: WatchedFleet, begins: string, ends: string): number | undefined {
+  const last = marks.findLast(({ text }) => text.startsWith(begins) || text === ends);
+  return last?.text === ends ? undefined : last?.atMs;
+}
 
 const agoOf = ({ atMs }: WatchedFleet, forMs: number | undefined): number | undefined =>
   forMs === undefined ? undefined : atMs - forMs;
@@ -241,13 +249,14 @@ function breakerOpen(state: WatchedFleet): Verdict | undefined {
 const MOST_NAMED = 3;
 
 /** The breaker that is open on the most nodes, and which these are; one that tries again is not closed yet. */
-function openBreaker({ resources, nodeCount, marks, nodes: all = [] }: WatchedFleet):
+function openBreaker(state: WatchedFleet):
   | {
       readonly text: string;
       readonly resource: string;
       readonly sinceMs: number | undefined;
     }
   | undefined {
+  const { resources, nodeCount, nodes: all = [] } = state;
   const open = resources.filter(({ breaker }) => isNotClosed(breaker));
   const found = open.sort((one, other) => other.openNodes - one.openNodes)[0];
   if (found === undefined) return undefined;
@@ -265,7 +274,7 @@ function openBreaker({ resources, nodeCount, marks, nodes: all = [] }: WatchedFl
       : openNodes === nodeCount
         ? ` on all ${nodes(nodeCount)}`
         : ` on ${openNodes} of ${nodes(nodeCount)}${which}`;
-  const sinceMs = marks.findLast(({ text }) => text.startsWith(breakerOpens(resource)))?.atMs;
+  const sinceMs = beganBy(state, breakerOpens(resource), breakerCloses(resource));
   return { text: `the breaker of ${plain(resource)} is open${where}${others}`, resource, sinceMs };
 }
 

@@ -315,6 +315,22 @@ describe('the verdict', () => {
     expect(of({})).toEqual(['quiet', undefined]);
   });
 
+  it('does not say so of one that began unseen after another that is over', () => {
+    const marks = [
+      { atMs: 1, kind: 'overload', text: 'overload begins' },
+      { atMs: 2, kind: 'overload', text: 'overload is over' },
+      { atMs: 3, kind: 'breaker', text: 'breaker of db opens on a' },
+      { atMs: 4, kind: 'breaker', text: 'breaker of db is closed' },
+      { atMs: 5, kind: 'breaker', text: 'breaker of cart opens' },
+      { atMs: 6, kind: 'revision', text: 'configuration 43' },
+    ] as const;
+    const of = (more: Partial<FleetState>) => verdict(quietFleet({ marks, ...more })).sinceMs;
+    const open = (name: string) => [resource(name, { breaker: 'open', openNodes: 1 })];
+    expect(of({ quota, series: SERIES })).toBeUndefined();
+    expect(of({ resources: open('db') })).toBeUndefined();
+    expect(of({ resources: open('cart') })).toBe(5);
+  });
+
   it('says of an overload which apps lose, the one that loses most with its cause', () => {
     const app = (name: string, denied: number, more: Partial<AppState> = {}): AppState => ({
       ...{ ...search, app: name, guaranteed: 100, burst: 200, used: 120, denied },
