@@ -437,6 +437,53 @@ describe('the page, in a browser', () => {
     expect(configs[0]!.current().document.policies!.search!.rate).toBe(3);
   });
 
+  it('asks who has a change until all have it, for a minute at most, and never while nobody looks', async () => {
+    let asked = 0;
+    let late = 6;
+    const watched = await openPage(`${url}#config`, {}, async (prepared) => {
+      await prepared.clock.install();
+      await prepared.route('**/api/config', (route) =>
+        route.request().method() === 'PUT'
+          ? route.fulfill({ json: { revision: 7 } })
+          : route.continue(),
+      );
+      await prepared.route('**/api/nodes', (route) => {
+        asked++;
+        const acks = [['api-1', late], ['api-2', 7]] as const; // oxfmt-ignore
+        const json = acks.map(([node, revision]) => ({ node, revision, status: 'applied' }));
+        return route.fulfill({ json });
+      });
+    });
+    pages.push(watched);
+    const { page } = watched;
+    const before = await documentIn(page);
+    await editor(page).fill(before.replace(/"rate": 3\b/, '"rate": 31'));
+    await page.getByText('No restart is needed').waitFor();
+    await applyButton(page).click();
+    await page.getByText('Revision 7: 1 of 2 nodes have it.').waitFor();
+    const hide = (isHidden: boolean) =>
+      inPage(page, `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })`); // oxfmt-ignore
+    const isOver = page.getByText('The others have not said within a minute that they have it');
+    await hide(true);
+    await page.clock.runFor(90_000);
+    expect(await isOver.count()).toBe(0);
+    await hide(false);
+    await page.clock.runFor(61_000);
+    await isOver.waitFor();
+    await until(() => asked === 60);
+    await page.clock.runFor(5000);
+    expect(asked).toBe(60);
+    late = 7;
+    await page.getByRole('button', { name: 'Ask again' }).click();
+    await page.getByText('Revision 7 is in force on all 2 nodes.').waitFor();
+    const askedInAll = asked;
+    await page.clock.runFor(5000);
+    // One may have been on its way.
+    expect(asked - askedInAll).toBeLessThan(3);
+    await page.getByRole('button', { name: 'Good' }).click();
+    await page.locator('.acks').waitFor({ state: 'detached' });
+  });
+
   it('shows that all nodes have a change within two seconds', async () => {
     const page = await visit('#config');
     const tookMs: number[] = [];

@@ -30,7 +30,8 @@ function useReport(): CapacityReport | null {
     const load = (): void => {
       // Without Redis there is only the report of one process.
       const isAway = frameNow.peek()?.state.store?.isUp === false;
-      if (report.value !== null && (isAway || Date.now() - loadedMs < RELOAD_MS)) return;
+      const isEnough = document.hidden || isAway || Date.now() - loadedMs < RELOAD_MS;
+      if (report.value !== null && isEnough) return;
       loadedMs = Date.now();
       void loadHistory('total', 'minutes');
       ask<CapacityReport>('report').then(

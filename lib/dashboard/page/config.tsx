@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { type ConfigDiff } from '../../config/document/diff.js';
 import { type Effect } from '../effects.js';
 import { type PageFrame } from '../frame.js';
-import { ago, plural, shown, text, time } from './format.js';
+import { ago, count, plural, shown, text, time } from './format.js';
 import { type ApiError, ask, frame as frameNow, go } from './live.js';
 import { Card } from './card.js';
 
@@ -64,7 +64,6 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
     undefined,
   );
   const waitingFor = useSignal<number | null>(null);
-  const acks = useSignal<readonly Ack[]>([]);
   const isBusy = useSignal(false);
 
   // A revision that anybody has written shows up by itself.
@@ -72,10 +71,6 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
     const revision = frameNow.value?.change?.revision;
     if (revision === undefined || revision === current.peek()?.revision) return;
     void load();
-  });
-  useSignalEffect(() => {
-    void frameNow.value;
-    if (waitingFor.value !== null) void loadAcks();
   });
   const findLooked = (): Past | undefined =>
     past.value.find(({ revision }) =>
@@ -114,13 +109,6 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
       past.value = await ask<Past[]>('history');
     } catch (error) {
       fault.value = { text: (error as Error).message };
-    }
-  };
-  const loadAcks = async (): Promise<void> => {
-    try {
-      acks.value = await ask<Ack[]>('nodes');
-    } catch {
-      // The next second asks again.
     }
   };
   const written = (revision: number): void => {
@@ -245,9 +233,9 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
         )}
         {waitingFor.value !== null && (
           <Acks
+            key={waitingFor.value}
             revision={waitingFor.value}
-            acks={acks.value}
-            frame={frame}
+            nodeCount={frame.state.nodeCount}
             onDone={() => (waitingFor.value = null)}
           />
         )}
@@ -443,37 +431,66 @@ function Editor({ text, isReadOnly, faults, onEdit }: EditorProps) {
 
 interface AcksProps {
   readonly revision: number;
-  readonly acks: readonly Ack[];
-  readonly frame: PageFrame;
+  readonly nodeCount: number;
   readonly onDone: () => void;
 }
 
-/** Node by node, as they report that they work with it. */
-function Acks({ revision, acks, frame, onDone }: AcksProps) {
-  const there = acks.filter((one) => one.revision >= revision && one.status === 'applied');
-  const refused = acks.filter(({ status }) => status === 'refused');
-  const isDone = acks.length > 0 && there.length === acks.length;
+const ASKED_SECONDS = 60;
+const MOST_ACKS = 40;
+
+/** Node by node, as they report that they work with it; those that have not come first. */
+function Acks({ revision, nodeCount, onDone }: AcksProps) {
+  const acks = useSignal<readonly Ack[]>([]);
+  const secondsLeft = useSignal(ASKED_SECONDS);
+  const all = acks.value;
+  const isThere = (one: Ack): boolean => one.revision >= revision && one.status === 'applied';
+  const there = all.filter(isThere);
+  const rows = [...all.filter((one) => !isThere(one)), ...there];
+  const isDone = all.length > 0 && there.length === all.length;
+  const isOver = secondsLeft.value === 0;
+  useEffect(() => {
+    if (isDone || isOver) return;
+    const load = (): void => {
+      if (document.hidden) return;
+      secondsLeft.value--;
+      // What fails is asked again in a second.
+      ask<Ack[]>('nodes').then(
+        (answer) => (acks.value = answer),
+        () => undefined,
+      );
+    };
+    load();
+    const again = setInterval(load, 1000);
+    return () => clearInterval(again);
+  }, [isDone, isOver]);
   return (
     <div class={`acks ${isDone ? 'done' : ''}`} role="status">
       <b>
         {isDone
-          ? `Revision ${revision} is in force on ${acks.length === 1 ? 'this node' : `all ${acks.length} nodes`}.`
-          : `Revision ${revision}: ${there.length} of ${acks.length || frame.state.nodeCount} nodes have it.`}
+          ? `Revision ${revision} is in force on ${all.length === 1 ? 'this node' : `all ${count(all.length)} nodes`}.`
+          : `Revision ${revision}: ${count(there.length)} of ${plural(all.length || nodeCount, 'node')} have it.`}
       </b>
+      {isOver && !isDone && (
+        <p>The others have not said within a minute that they have it; look whether they run.</p>
+      )}
       <ul>
-        {acks.map(({ node, revision: own, status, reason }) => (
-          <li key={node} class={status === 'refused' ? 'bad' : own >= revision ? 'good' : ''}>
-            {own >= revision ? '✓ ' : status === 'refused' ? '✕ ' : '… '}
-            {shown(node)}
-            {status === 'refused' && `: ${shown(reason ?? 'refused')}`}
+        {rows.slice(0, MOST_ACKS).map((one) => (
+          <li key={one.node} class={isThere(one) ? 'good' : one.status === 'refused' ? 'bad' : ''}>
+            {isThere(one) ? '✓ ' : one.status === 'refused' ? '✕ ' : '… '}
+            {shown(one.node)}
+            {one.status === 'refused' && `: ${shown(one.reason ?? 'refused')}`}
           </li>
         ))}
+        {rows.length > MOST_ACKS && <li>and {count(rows.length - MOST_ACKS)} more</li>}
       </ul>
-      {(isDone || refused.length > 0) && (
-        <button class="plain" onClick={onDone}>
-          Good
+      {isOver && !isDone && (
+        <button class="plain" onClick={() => (secondsLeft.value = ASKED_SECONDS)}>
+          Ask again
         </button>
       )}
+      <button class="plain" onClick={onDone}>
+        {isDone ? 'Good' : 'Close'}
+      </button>
     </div>
   );
 }
