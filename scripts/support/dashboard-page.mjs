@@ -11,6 +11,14 @@ import { inRoot } from './root.mjs';
 
 const sources = inRoot('lib/dashboard/page');
 
+/** Files that the page shares with the library may use Node where the page does not: that is left out. */
+const withoutNode = {
+  name: 'without-node',
+  setup({ onResolve }) {
+    onResolve({ filter: /^node:/ }, ({ path }) => ({ path, external: true, sideEffects: false }));
+  },
+};
+
 export async function buildDashboardPage(target = inRoot('assets/dashboard')) {
   const { outputFiles } = await build({
     entryPoints: { page: join(sources, 'main.tsx'), theme: join(sources, 'theme.ts') },
@@ -23,6 +31,7 @@ export async function buildDashboardPage(target = inRoot('assets/dashboard')) {
     jsxFactory: 'h',
     jsxFragment: 'Fragment',
     inject: [join(sources, 'jsx.ts')],
+    plugins: [withoutNode],
     legalComments: 'none',
     charset: 'utf8',
     write: false,

@@ -437,6 +437,69 @@ describe('the page, in a browser', () => {
     expect(configs[0]!.current().document.policies!.search!.rate).toBe(3);
   });
 
+  it('sends the difference to what holds, and as it is what is no JSON', async () => {
+    const page = await visit('#config');
+    const before = await documentIn(page);
+    const sent = async (text: string): Promise<unknown> => {
+      const [request] = await Promise.all([
+        page.waitForRequest('**/api/validate'),
+        editor(page).fill(text),
+      ]);
+      return request.postDataJSON();
+    };
+    const schema = before.replace('{', '{ "$schema": "weir.json",');
+    expect(await sent(schema)).toEqual({ patch: {} });
+    await page.getByText('no change').waitFor();
+    expect(await sent(before.replace(/"rate": 3\b/, '"rate": 32'))).toEqual({
+      patch: { policies: { search: { rate: 32 } } },
+    });
+    await page.getByText('No restart is needed').waitFor();
+    const without = before.replace(/"page": \{[^}]*\}/, '"page": null');
+    expect(await sent(without)).toEqual({ patch: { policies: { page: null } } });
+    expect(await sent('policies: {}')).toEqual({ text: 'policies: {}' });
+    expect(await sent('{ "policies": }')).toEqual({ text: '{ "policies": }' });
+    await page.getByText(/^line 1: not JSON: expected a value, got '\}'$/).waitFor();
+    expect(await page.locator('.lines b').textContent()).toBe('1');
+  });
+
+  it('has room for thousands of policies, of which it sends what differs', async () => {
+    const names = Array.from({ length: 5000 }, (_, index) => `policy-${index}`);
+    const limit = { rate: 5, period: '1h', key: 'ip' };
+    const policies = Object.fromEntries(names.map((name) => [name, limit]));
+    const watched = await openPage(`${url}#config`, {}, async (prepared) => {
+      const json = { revision: 7, profile: 'normal', document: { policies } };
+      await prepared.route('**/api/config', (route) => route.fulfill({ json }));
+      const answer = { revision: 7, issues: [], diff: { added: [], removed: [], changed: [] } };
+      await prepared.route('**/api/validate', (route) => route.fulfill({ json: answer }));
+    });
+    pages.push(watched);
+    const { page } = watched;
+    const before = await documentIn(page);
+    expect(before.split('\n').length).toBeGreaterThan(25_000);
+    const select = async (text: string): Promise<void> => {
+      const [at, { length }] = [before.lastIndexOf(text), text];
+      await editor(page).focus();
+      await inPage(page, `document.activeElement.setSelectionRange(${at}, ${at + length})`);
+    };
+    await select('5,');
+    const [asked] = await Promise.all([
+      page.waitForRequest('**/api/validate'),
+      page.keyboard.type('6,'),
+    ]);
+    const patch = { policies: { 'policy-4999': { rate: 6 } } };
+    expect(asked.postDataJSON()).toEqual({ patch });
+    await page.getByText('no change').waitFor();
+    // An element for each of its lines would be made anew at each key.
+    expect(await page.locator('.lines *').count()).toBe(0);
+    // What is no JSON yet is too long to be sent.
+    await select('"policy-2": {');
+    await page.keyboard.press('Delete');
+    const fault = page.locator('.issues .bad').filter({ hasText: /^line 2500\d: .*JSON/ });
+    await fault.waitFor();
+    expect(await page.locator('.lines b').textContent()).toMatch(/^2500/);
+    await keepScreenshot(page, 'config-large');
+  });
+
   it('asks who has a change until all have it, for a minute at most, and never while nobody looks', async () => {
     let asked = 0;
     let late = 6;

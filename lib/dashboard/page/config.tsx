@@ -1,6 +1,7 @@
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type ConfigDiff } from '../../config/document/diff.js';
+import { patchBetween } from '../../config/document/merge-patch.js';
 import { type Effect } from '../effects.js';
 import { type PageFrame } from '../frame.js';
 import { ago, count, plural, shown, text, time } from './format.js';
@@ -11,6 +12,11 @@ interface Current {
   readonly revision: number;
   readonly profile: string;
   readonly document: object;
+}
+
+/** With the document as text: of thousands of policies that is too much to do again each second. */
+interface Shown extends Current {
+  readonly text: string;
 }
 
 interface Past {
@@ -54,10 +60,33 @@ export function lookAtBefore(): void {
   lookedAt.value = 'before';
 }
 
-const textOf = (document: object): string => JSON.stringify(document, null, 2);
+/** Express refuses bodies above 100 kB. */
+const LONGEST_SENT = 90_000;
+
+/**
+ * What is sent of a text: the difference to the document, which is small where that is large. What is no JSON goes as it
+ * is: the server knows YAML, and where a text is broken.
+ */
+function changeIn(text: string, document: object): { text: string } | { patch: unknown } {
+  if (!text.trimStart().startsWith('{')) return { text };
+  try {
+    const { $schema: _, ...fields } = JSON.parse(text) as { readonly $schema?: unknown };
+    return { patch: patchBetween(document, fields) };
+  } catch (error) {
+    if (text.length > LONGEST_SENT) throw error;
+    return { text };
+  }
+}
+
+/** The judgement of a text that is too long to be sent as long as it is no JSON. */
+function brokenAt({ message }: SyntaxError, revision: number): Judged {
+  const [, line] = /line (\d+)/.exec(message) ?? [];
+  const issue = { path: '', message, ...(line !== undefined && { line: Number(line) }) };
+  return { revision, issues: [issue], diff: { added: [], removed: [], changed: [] } };
+}
 
 export function ConfigView({ frame }: { readonly frame: PageFrame }) {
-  const current = useSignal<Current | undefined>(undefined);
+  const current = useSignal<Shown | undefined>(undefined);
   const past = useSignal<readonly Past[]>([]);
   const judged = useSignal<Judged | undefined>(undefined);
   const fault = useSignal<{ readonly text: string; readonly others?: readonly Past[] } | undefined>(
@@ -86,17 +115,24 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   useSignalEffect(() => {
     const text = draft.value;
     const revision = findLooked()?.revision;
-    if (text === null && revision === undefined) {
+    const now = current.value;
+    if (now === undefined || (text === null && revision === undefined)) {
       judged.value = undefined;
       return;
     }
     let isLate = false;
-    const timer = setTimeout(() => {
-      ask<Judged>('validate', revision === undefined ? { text } : { revision }).then(
-        (answer) => isLate || (judged.value = answer),
-        (error: ApiError) => (fault.value = { text: error.message }),
-      );
-    }, 250);
+    const judge = async (): Promise<void> => {
+      try {
+        const asked = revision === undefined ? changeIn(text!, now.document) : { revision };
+        const answer = await ask<Judged>('validate', asked);
+        if (!isLate) judged.value = answer;
+      } catch (error) {
+        if (isLate) return;
+        if (error instanceof SyntaxError) judged.value = brokenAt(error, now.revision);
+        else fault.value = { text: (error as Error).message };
+      }
+    };
+    const timer = setTimeout(() => void judge(), 250);
     return () => {
       isLate = true;
       clearTimeout(timer);
@@ -105,7 +141,8 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
 
   const load = async (): Promise<void> => {
     try {
-      current.value = await ask<Current>('config');
+      const now = await ask<Current>('config');
+      current.value = { ...now, text: JSON.stringify(now.document, null, 2) };
       past.value = await ask<Past[]>('history');
     } catch (error) {
       fault.value = { text: (error as Error).message };
@@ -133,7 +170,10 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
     }
   };
   const apply = (): Promise<void> =>
-    send(() => ask('config', { text: draft.value, expectedRevision: basis.value }, 'PUT'));
+    send(() => {
+      const change = changeIn(draft.value!, current.value!.document);
+      return ask('config', { ...change, expectedRevision: basis.value }, 'PUT');
+    });
   const rollback = (revision: number): Promise<void> =>
     send(() => ask(`rollback/${revision}`, { expectedRevision: current.value!.revision }));
   const edit = (text: string): void => {
@@ -157,7 +197,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
       </Card>
     );
   }
-  const isChanged = draft.value !== null && draft.value !== textOf(now.document);
+  const isChanged = draft.value !== null && draft.value !== now.text;
   const issues = judged.value?.issues ?? [];
   const size = judged.value === undefined ? 0 : sizeOf(judged.value.diff);
   const looked = findLooked();
@@ -271,7 +311,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
           <div class="work">
             {looked === undefined ? (
               <Editor
-                text={draft.value ?? textOf(now.document)}
+                text={draft.value ?? now.text}
                 isReadOnly={!frame.canWrite}
                 faults={issues}
                 onEdit={edit}
@@ -397,11 +437,14 @@ interface EditorProps {
   readonly onEdit: (text: string) => void;
 }
 
+/** In pixels, as the style has them. */
+const EDITOR_TOP = 8;
+const EDITOR_LINE = 19;
+
 /** A plain field with the numbers of its lines: everything that a browser knows about text works in it. */
 function Editor({ text, isReadOnly, faults, onEdit }: EditorProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const lines = text.split('\n').length;
-  const bad = new Set(faults.flatMap(({ line }) => line ?? []));
   useEffect(() => {
     const { current } = field;
     if (current !== null && current.value !== text) current.value = text;
@@ -409,11 +452,16 @@ function Editor({ text, isReadOnly, faults, onEdit }: EditorProps) {
   return (
     <div class="editor">
       <div class="lines" aria-hidden="true">
-        {Array.from({ length: lines }, (_, index) => (
-          <span key={index} class={bad.has(index + 1) ? 'bad' : ''}>
-            {index + 1}
-          </span>
-        ))}
+        {/* One text: of thousands of lines as many elements would be made anew at each key. */}
+        {Array.from({ length: lines }, (_, index) => index + 1).join('\n')}
+        {faults.map(
+          ({ message, line }) =>
+            line !== undefined && (
+              <b key={message} style={{ top: `${EDITOR_TOP + (line - 1) * EDITOR_LINE}px` }}>
+                {line}
+              </b>
+            ),
+        )}
       </div>
       <textarea
         ref={field}
