@@ -581,6 +581,35 @@ describe('the page, in a browser', () => {
     expect(pages[0]!.complaints.splice(0)).toEqual([expect.stringMatching(/409/)]);
   });
 
+  it('says that earlier revisions cannot be seen while Redis is away, and shows them when it is back', async () => {
+    const frame = await stateOf(ops);
+    const away = { isUp: false, awayNodes: 3, sinceMs: frame.nowMs };
+    const forged = { ...frame, state: { ...frame.state, store: away } };
+    let isAway = true;
+    const watched = await openPage(`${url}#config`, {}, async (prepared) => {
+      const body = `event: state\ndata: ${JSON.stringify(forged)}\n\n`;
+      await prepared.route('**/api/stream', (route) =>
+        isAway ? route.fulfill({ contentType: 'text/event-stream', body }) : route.continue(),
+      );
+      const status = { status: 503, json: { message: 'Redis does not answer; nothing was changed.' } }; // oxfmt-ignore
+      await prepared.route('**/api/history', (route) =>
+        isAway ? route.fulfill(status) : route.continue(),
+      );
+    });
+    pages.push(watched);
+    const { page, complaints } = watched;
+    await page.getByText('Redis is away: earlier revisions can be seen').waitFor();
+    expect(await documentIn(page)).toMatch(/"policies"/);
+    expect(await page.getByText(/nothing was changed|No revision has been written/).count()).toBe(
+      0,
+    );
+    isAway = false;
+    await page.locator('.history li').first().waitFor();
+    expect(await page.getByText('Redis is away').count()).toBe(0);
+    // The browser tells of each answer that is no success.
+    expect(complaints.splice(0).filter((one) => !/503/.test(one))).toEqual([]);
+  });
+
   it('can be used by keyboard alone', async () => {
     const page = await visit();
     await page.keyboard.press('Tab');

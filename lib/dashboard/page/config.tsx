@@ -60,6 +60,9 @@ export function lookAtBefore(): void {
   lookedAt.value = 'before';
 }
 
+/** After a failure. */
+const TRIED_AGAIN_MS = 5000;
+
 /** Express refuses bodies above 100 kB. */
 const LONGEST_SENT = 90_000;
 
@@ -87,7 +90,9 @@ function brokenAt({ message }: SyntaxError, revision: number): Judged {
 
 export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   const current = useSignal<Shown | undefined>(undefined);
-  const past = useSignal<readonly Past[]>([]);
+  /** Undefined as long as it cannot be read: Redis keeps it. */
+  const past = useSignal<readonly Past[] | undefined>(undefined);
+  const triedMs = useRef(0);
   const judged = useSignal<Judged | undefined>(undefined);
   const fault = useSignal<{ readonly text: string; readonly others?: readonly Past[] } | undefined>(
     undefined,
@@ -95,14 +100,16 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   const waitingFor = useSignal<number | null>(null);
   const isBusy = useSignal(false);
 
-  // A revision that anybody has written shows up by itself.
+  // A revision that anybody has written shows up by itself, and the history once it can be read.
   useSignalEffect(() => {
-    const revision = frameNow.value?.change?.revision;
-    if (revision === undefined || revision === current.peek()?.revision) return;
-    void load();
+    const { change, nowMs = 0, state } = frameNow.value ?? {};
+    const isNew = change?.revision !== current.peek()?.revision;
+    const isMissing = past.peek() === undefined && state?.store?.isUp !== false;
+    const wasTried = nowMs - triedMs.current < TRIED_AGAIN_MS;
+    if (change && (isNew || isMissing) && !wasTried) void load();
   });
   const findLooked = (): Past | undefined =>
-    past.value.find(({ revision }) =>
+    past.value?.find(({ revision }) =>
       lookedAt.value === 'before'
         ? revision < current.value!.revision
         : revision === lookedAt.value,
@@ -125,7 +132,10 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
       try {
         const asked = revision === undefined ? changeIn(text!, now.document) : { revision };
         const answer = await ask<Judged>('validate', asked);
-        if (!isLate) judged.value = answer;
+        if (isLate) return;
+        judged.value = answer;
+        // What was said of an earlier text is over, unless there is still to choose.
+        if (fault.peek()?.others === undefined) fault.value = undefined;
       } catch (error) {
         if (isLate) return;
         if (error instanceof SyntaxError) judged.value = brokenAt(error, now.revision);
@@ -140,12 +150,15 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   });
 
   const load = async (): Promise<void> => {
+    triedMs.current = frameNow.peek()!.nowMs;
     try {
       const now = await ask<Current>('config');
       current.value = { ...now, text: JSON.stringify(now.document, null, 2) };
       past.value = await ask<Past[]>('history');
+      triedMs.current = 0;
     } catch (error) {
-      fault.value = { text: (error as Error).message };
+      past.value = undefined;
+      if (current.peek() === undefined) fault.value = { text: (error as Error).message };
     }
   };
   const written = (revision: number): void => {
@@ -289,7 +302,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                   <span>not applied</span>
                 </li>
               )}
-              {past.value.map(({ revision, kind, by, atMs }) => (
+              {past.value?.map(({ revision, kind, by, atMs }) => (
                 <li key={revision} class={revision === now.revision ? 'current' : ''}>
                   <button
                     class="plain"
@@ -306,7 +319,15 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                 </li>
               ))}
             </ol>
-            {past.value.length === 0 && <p class="note">No revision has been written yet.</p>}
+            {past.value === undefined ? (
+              <p class="note">
+                {frame.state.store?.isUp === false
+                  ? 'Redis is away: earlier revisions can be seen when it answers again, and changes be applied.'
+                  : 'Earlier revisions are being read…'}
+              </p>
+            ) : (
+              past.value.length === 0 && <p class="note">No revision has been written yet.</p>
+            )}
           </div>
           <div class="work">
             {looked === undefined ? (
