@@ -17,7 +17,7 @@ import {
 } from '../support/browser.js';
 import { stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
-import { HOSTILE_NAMES, hostileFrame } from './hostile-frame.js';
+import { CROWD, crowdedFrame, HOSTILE_NAMES, hostileFrame } from './hostile-frame.js';
 import { open, startOps, type OpsApp } from './ops-app.js';
 
 let nodes: OpsApp[];
@@ -286,6 +286,30 @@ describe('the page, in a browser', () => {
       .waitFor();
     await goTo(page, 'Fleet');
     await page.getByRole('cell', { name: `breaker open: ${resource}` }).waitFor();
+  });
+
+  describe('of a thousand nodes', () => {
+    async function crowded(hash = ''): Promise<Page> {
+      const frame = crowdedFrame(await stateOf(ops));
+      const watched = await openPage(`${url}${hash}`, {}, (prepared) => tells(prepared, frame));
+      pages.push(watched);
+      await watched.page.getByRole('button', { name: 'Live' }).waitFor();
+      return watched.page;
+    }
+
+    it('counts all of them, and shows those first with which something is wrong', async () => {
+      const page = await crowded();
+      const card = page.locator('.card.fleet');
+      await card.getByText('1,000 nodes, 997 on revision 42', { exact: true }).waitFor();
+      await card.getByText('node-849 and 2 more have not applied revision 42 yet.').waitFor();
+      const tiles = await card.locator('.node-list li').allTextContents();
+      expect(tiles).toHaveLength(13);
+      expect(tiles.slice(0, 3)).toEqual([
+        ...['node-829130/s, breaker open', 'node-839140/s, by itself', 'node-849150/s, rev 41'],
+      ]);
+      expect(tiles.at(-1)).toBe('and 988 more');
+      await keepScreenshot(page, 'crowded');
+    });
   });
 
   it('says why there is a level of answers beside a resource that is normal', async () => {

@@ -77,3 +77,45 @@ export function hostileFrame(frame: PageFrame): PageFrame {
     },
   };
 }
+
+const numbered = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+export const CROWD = { nodes: 1000, apps: 20 };
+
+/** A frame as it is, of a large fleet: it has the busiest 200 nodes and policies alone. */
+export function crowdedFrame(frame: PageFrame): PageFrame {
+  const total = frame.state.series.find((one) => one.name === 'total')!;
+  const apps = numbered(CROWD.apps, (index) => ({
+    ...{ app: `app-${index}`, guaranteed: 40, burst: 400, priority: index % 4 },
+    // Of all nodes together, the last ones most.
+    ...{ used: (index + 1) * 10, denied: 0, demand: (index + 1) * 10, outstanding: 1 },
+    ...{ nodes: CROWD.nodes, modes: {} },
+  }));
+  return {
+    ...frame,
+    ...{ scope: 'fleet', unseen: null, leftOut: '' },
+    nodes: numbered(200, (index) => ({
+      // The busiest first: names go the other way.
+      ...{ node: `node-${999 - index}`, rate: 300 - index, denied: 0, isSilent: false },
+      ...{ revision: index === 150 ? 41 : 42, storeIsUp: index !== 160 },
+      apps: apps.map(({ app, used }) => ({ app, used: used / CROWD.nodes })),
+      ...(index === 170 && { open: ['catalog-db'] }),
+    })),
+    policies: numbered(200, (index) => ({
+      ...{ name: `policy-${index}`, capacity: 5, windowMs: 60_000, shadow: false },
+      ...{ isGlobal: false, isNodes: false },
+    })),
+    state: {
+      ...frame.state,
+      nodeCount: CROWD.nodes,
+      config: { revision: 42, behind: 3 },
+      store: { isUp: true, awayNodes: 1, sinceMs: undefined },
+      series: [{ ...total, rate: 100_000 }],
+      quota: {
+        ...{ capacity: 4000, demand: 2100, stock: 300, depth: 400, outstanding: 40 },
+        ...{ overloaded: false, apps },
+      },
+    },
+  };
+}

@@ -109,6 +109,12 @@ export function nodeState(
   return own < revision ? ['odd', `rev ${own}`] : ['', ''];
 }
 
+const TONES = ['', 'odd', 'off'] as const;
+
+/** 0 of a node that is well; the silent are the worst. */
+export const wrongness = (node: FleetNode, revision: number): number =>
+  TONES.indexOf(nodeState(node, revision)[0]);
+
 /** One that takes tokens: an app, or a policy where there are none. */
 export interface Taker {
   readonly name: string;

@@ -17,7 +17,7 @@ import {
   shown,
   text,
 } from './format.js';
-import { byDenials, nodeState } from './judge.js';
+import { byDenials, nodeState, wrongness } from './judge.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
 import { degradedOf, RateCharts, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
@@ -141,38 +141,44 @@ function PolicyRow({
   );
 }
 
+const MOST_TILES = 12;
+
 function FleetCard({ frame }: { readonly frame: PageFrame }) {
   const { nodes, state, seenFrom, unseen } = frame;
   const revision = state.config?.revision ?? 0;
-  const behind = nodes.filter((node) => !node.isSilent && node.revision < revision);
   const silent = nodes.filter(({ isSilent }) => isSilent);
   const most = Math.max(1, ...nodes.map(({ rate }) => rate));
-  const onIt = nodes.length - behind.length - silent.length;
-  const seen = frame.scope === 'fleet' ? state.nodeCount : nodes.length;
-  const onRevision = revision > 0 ? `${onIt} on revision ${revision}` : '';
+  // Of a large fleet the frame has the busiest nodes alone.
+  const isFleet = frame.scope === 'fleet';
+  const seen = isFleet ? state.nodeCount : nodes.length;
+  const behind = isFleet ? (state.config?.behind ?? 0) : 0;
+  const late = nodes.find((node) => !node.isSilent && node.revision < revision);
+  const tiles = [...nodes].sort(
+    (a, b) => wrongness(b, revision) - wrongness(a, revision) || byName(a.node, b.node),
+  );
+  const onRevision =
+    revision > 0 ? `${count(seen - behind - silent.length)} on revision ${revision}` : '';
   const others = unseen === null ? '' : `${unseen.count} not seen`;
   const note = [plural(seen, 'node'), others, onRevision, frame.leftOut].filter(Boolean).join(', ');
   return (
     <Card id="fleet" title="Fleet" note={note} side={<MoreButton to="fleet" text="All nodes" />}>
       <ul class="node-list">
-        {[...nodes]
-          .sort((a, b) => Number(b.isSilent) - Number(a.isSilent) || byName(a.node, b.node))
-          .slice(0, 12)
-          .map((node) => {
-            const [tone, word] = nodeState(node, revision);
-            return (
-              <li key={node.node} class={tone}>
-                <b title={shown(node.node)}>{shown(node.node)}</b>
-                <span>
-                  {node.isSilent ? '' : `${count(node.rate)}/s${word && ', '}`}
-                  {word}
-                </span>
-                <div class="bar">
-                  <i style={{ width: `${(100 * node.rate) / most}%` }} />
-                </div>
-              </li>
-            );
-          })}
+        {tiles.slice(0, MOST_TILES).map((node) => {
+          const [tone, word] = nodeState(node, revision);
+          return (
+            <li key={node.node} class={tone}>
+              <b title={shown(node.node)}>{shown(node.node)}</b>
+              <span>
+                {node.isSilent ? '' : `${count(node.rate)}/s${word && ', '}`}
+                {word}
+              </span>
+              <div class="bar">
+                <i style={{ width: `${(100 * node.rate) / most}%` }} />
+              </div>
+            </li>
+          );
+        })}
+        {seen > MOST_TILES && <li>and {count(seen - MOST_TILES)} more</li>}
       </ul>
       {unseen !== null && (
         <p class="note">
@@ -184,11 +190,11 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
           {!state.store?.isUp && '; without Redis each decides by itself'}.
         </p>
       )}
-      {behind.length > 0 && (
+      {behind > 0 && (
         <p class="note">
-          <b>{shown(behind[0]!.node)}</b>
-          {behind.length > 1 ? ` and ${behind.length - 1} more have` : ' has'} not applied revision{' '}
-          {revision} yet.{' '}
+          <b>{late === undefined ? plural(behind, 'node') : shown(late.node)}</b>
+          {late !== undefined && behind > 1 && ` and ${count(behind - 1)} more`}
+          {behind > 1 ? ' have' : ' has'} not applied revision {revision} yet.{' '}
           <button class="plain" onClick={() => go('config')}>
             Look why
           </button>
@@ -200,9 +206,9 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
           whether it still runs.
         </p>
       )}
-      {behind.length + silent.length === 0 && (
+      {behind + silent.length === 0 && (
         <p class="note">
-          {frame.scope === 'fleet'
+          {isFleet
             ? `Seen from ${shown(seenFrom)}; any node can show all.`
             : `Seen from ${shown(seenFrom)} alone.`}
         </p>

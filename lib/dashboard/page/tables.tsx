@@ -3,7 +3,7 @@ import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { type PageFrame } from '../frame.js';
 import { ago, byName, count, limitOf, ms, notSeen, percent, shown, text } from './format.js';
-import { errorPart, nodeState } from './judge.js';
+import { errorPart, nodeState, wrongness } from './judge.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Pairs, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
@@ -237,8 +237,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
     },
     {
       title: 'State',
-      by: (node) =>
-        lost.includes(node) ? 1.5 : ['off', 'odd', ''].indexOf(nodeState(node, revision)[0]),
+      by: (node) => (lost.includes(node) ? -0.5 : -wrongness(node, revision)),
       show: (node) => {
         const [tone, word] = nodeState(node, revision);
         if (lost.includes(node)) {
