@@ -310,6 +310,18 @@ describe('the page, in a browser', () => {
       expect(tiles.at(-1)).toBe('and 988 more');
       await keepScreenshot(page, 'crowded');
     });
+
+    it('says how many policies and nodes its tables are without', async () => {
+      const page = await crowded('#policies');
+      const filter = page.getByLabel('Filter', { exact: true });
+      await page.getByText('200 of 200, and 4,800 more that decide less').waitFor();
+      await filter.fill('policy-4321');
+      await page.getByText('None of these 200 has that name.').waitFor();
+      await page.getByText('The 4,800 that decide less are not shown here.').waitFor();
+      await goTo(page, 'Fleet');
+      await page.getByText('1,000 nodes; figures of all').waitFor();
+      await page.getByText('200 of 200, and 800 more that decide less').waitFor();
+    });
   });
 
   it('says why there is a level of answers beside a resource that is normal', async () => {

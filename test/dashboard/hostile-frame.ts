@@ -81,7 +81,7 @@ export function hostileFrame(frame: PageFrame): PageFrame {
 const numbered = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-export const CROWD = { nodes: 1000, apps: 20 };
+export const CROWD = { nodes: 1000, apps: 20, policies: 5000 };
 
 /** A frame as it is, of a large fleet: it has the busiest 200 nodes and policies alone. */
 export function crowdedFrame(frame: PageFrame): PageFrame {
@@ -94,7 +94,7 @@ export function crowdedFrame(frame: PageFrame): PageFrame {
   }));
   return {
     ...frame,
-    ...{ scope: 'fleet', unseen: null, leftOut: '' },
+    ...{ scope: 'fleet', unseen: null, leftOut: '', policyCount: CROWD.policies },
     nodes: numbered(200, (index) => ({
       // The busiest first: names go the other way.
       ...{ node: `node-${999 - index}`, rate: 300 - index, denied: 0, isSilent: false },

@@ -2,7 +2,18 @@ import { useSignal } from '@preact/signals';
 import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { type PageFrame } from '../frame.js';
-import { ago, byName, count, limitOf, ms, notSeen, percent, shown, text } from './format.js';
+import {
+  ago,
+  byName,
+  count,
+  limitOf,
+  ms,
+  notSeen,
+  percent,
+  plural,
+  shown,
+  text,
+} from './format.js';
 import { errorPart, nodeState, wrongness } from './judge.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Pairs, Share } from './card.js';
@@ -68,12 +79,14 @@ interface TableProps<Row> {
   readonly onOpen?: (row: Row) => void;
   /** What is known of it is of before. */
   readonly isOld?: (row: Row) => boolean;
+  /** Those that are not among the rows, as these are the busiest. */
+  readonly more?: number;
   readonly empty: ComponentChildren;
 }
 
 /** Sortable, and filtered by what is typed. */
 function SortedTable<Row>(props: TableProps<Row>) {
-  const { title, rows, columns, keyOf, onOpen, isOld, empty } = props;
+  const { title, rows, columns, keyOf, onOpen, isOld, more = 0, empty } = props;
   const sortBy = useSignal(0);
   const isUp = useSignal(true);
   const scrolled = useSignal(0);
@@ -111,10 +124,17 @@ function SortedTable<Row>(props: TableProps<Row>) {
         />
         <span role="status">
           {found.length} of {rows.length}
+          {more > 0 && `, and ${count(more)} more that decide less`}
         </span>
       </div>
       {found.length === 0 ? (
-        empty
+        more > 0 ? (
+          <Empty title={`None of these ${rows.length} has that name.`}>
+            The {count(more)} that decide less are not shown here.
+          </Empty>
+        ) : (
+          empty
+        )
       ) : (
         <div
           class={isLong ? 'scroll long' : 'scroll'}
@@ -211,6 +231,7 @@ export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
           title="Policies"
           rows={rows}
           keyOf={(row) => row.name}
+          more={frame.policyCount - frame.policies.length}
           onOpen={(row) => (opened.value = `policy:${row.name}`)}
           empty={<Empty title="No policy of that name.">Clear the filter to see all.</Empty>}
           columns={columns}
@@ -225,6 +246,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
   const { unseen, nodes, state } = frame;
   const revision = state.config?.revision ?? 0;
   const lost = unseen?.nodes ?? [];
+  const seen = frame.scope === 'fleet' ? state.nodeCount : nodes.length;
   const columns: readonly Column<PageFrame['nodes'][number]>[] = [
     name('Node', ({ node }) => node),
     ...rates('Requests/s'),
@@ -261,7 +283,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
       title="Fleet"
       note={
         frame.scope === 'fleet'
-          ? `${state.nodeCount} nodes; figures of all${frame.leftOut && `, ${frame.leftOut}`}, merged by one of them`
+          ? `${plural(seen, 'node')}; figures of all${frame.leftOut && `, ${frame.leftOut}`}, merged by one of them`
           : `this process alone${unseen === null ? '' : `; ${unseen.count} more are as they were seen last`}`
       }
     >
@@ -271,6 +293,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
         rows={[...nodes, ...lost]}
         keyOf={({ node }) => node}
         isOld={(node) => lost.includes(node)}
+        more={unseen === null ? seen - nodes.length : unseen.count - lost.length}
         empty={<Empty title="No node of that name.">Clear the filter to see all.</Empty>}
         columns={columns}
       />
