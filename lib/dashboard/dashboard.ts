@@ -221,13 +221,24 @@ export class Dashboard implements BeforeApplicationShutdown {
     { mode, level }: Readonly<Record<string, unknown>>,
     by: string,
   ): Promise<unknown> {
-    const known = this.deps.degradation()?.resources.map(({ resource }) => resource) ?? [];
-    if (!known.includes(name)) throw new RequestProblem(404, 'No route degrades under that name.');
+    if (!(await this.isDegraded(name))) {
+      throw new RequestProblem(404, 'No route degrades under that name.');
+    }
     const wanted = { mode: mode === 'auto' ? null : mode, level: level ?? null };
     const patch = { degradation: { resources: { [name]: wanted } } };
     const { revision: expectedRevision } = this.config.current();
     return this.written(expectedRevision, () =>
       this.config.update(patch, { expectedRevision, by }),
+    );
+  }
+
+  /** Here, or on another node: applications of other code share the configuration. */
+  private async isDegraded(name: string): Promise<boolean> {
+    const here = this.deps.degradation()?.resources ?? [];
+    const { state } = await this.frames.latest();
+    return (
+      here.some(({ resource }) => resource === name) ||
+      state.resources.some(({ resource, phase }) => resource === name && phase !== undefined)
     );
   }
 

@@ -13,7 +13,13 @@ import {
 } from '@nestjs/common';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Overload, RateLimitConfig, RateLimiter, RateLimitModule } from 'nestjs-weir';
+import {
+  Overload,
+  RateLimitConfig,
+  RateLimiter,
+  RateLimitModule,
+  RateLimitMonitor,
+} from 'nestjs-weir';
 import { loopbackOnly, RateLimitDashboardModule } from 'nestjs-weir/dashboard';
 import { ManualClock } from 'nestjs-weir/testing';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
@@ -22,6 +28,7 @@ import { until } from '../support/until.js';
 import { type Changes, withChanges } from '../../lib/dashboard/changes.js';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { type Looked, type PageFrame } from '../../lib/dashboard/frame.js';
+import { quietFleet } from '../observability/snapshots.js';
 import { closed, open, startOps, type OpsApp } from './ops-app.js';
 
 // The page's own files come from the build.
@@ -322,6 +329,25 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     expect((await send('POST', '/ops/limits/api/resources/none', { mode: 'auto' })).status).toBe(
       404,
     );
+  });
+
+  it('holds a resource that only other nodes degrade, if the fleet tells of it', async () => {
+    const { send, app } = await ops(platform, {}, WRITABLE);
+    const seen = { openNodes: 0, percent: undefined };
+    const resources = [
+      { ...seen, resource: 'elsewhere', breaker: undefined, phase: 'normal' as const },
+      { ...seen, resource: 'protected', breaker: 'closed' as const, phase: undefined },
+    ];
+    const told = quietFleet({ resources });
+    vi.spyOn(app.get(RateLimitMonitor), 'fleet').mockResolvedValue(told);
+    const hold = async (name: string) =>
+      (await send('POST', `/ops/limits/api/resources/${name}`, { mode: 'forced', level: 4 }))
+        .status;
+    expect([await hold('elsewhere'), await hold('protected'), await hold('none')]).toEqual([
+      200, 404, 404,
+    ]);
+    const { degradation } = app.get(RateLimitConfig).current().document;
+    expect(degradation!.resources).toEqual({ elsewhere: { mode: 'forced', level: 4 } });
   });
 
   it('says why a key is limited, and takes nothing for it', async () => {
