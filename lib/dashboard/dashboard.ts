@@ -9,10 +9,10 @@ import {
   ConfigRefusedError,
   UnknownRevisionError,
 } from '../config/config-errors.js';
-import { diff, type ConfigDiff } from '../config/document/diff.js';
+import { diff, isEmptyDiff, type ConfigDiff } from '../config/document/diff.js';
 import { effective } from '../config/document/effective.js';
 import { joined } from '../config/layers.js';
-import { patchBetween } from '../config/document/merge-patch.js';
+import { mergePatch, patchBetween } from '../config/document/merge-patch.js';
 import { type RateLimitConfig } from '../config/rate-limit-config.js';
 import { ConfigSyntaxError, parseText } from '../config/sources/parse-text.js';
 import { type ConfigLayer } from '../config/schema/check.js';
@@ -131,19 +131,23 @@ export class Dashboard implements BeforeApplicationShutdown {
     });
   }
 
-  /** The faults of a text, the changes that it would make, and their effect on the last hours. */
+  /** The faults of a text, a patch or a revision, the changes that it would make, and their effect on the last hours. */
   async validate(body: Readonly<Record<string, unknown>>): Promise<unknown> {
-    const { revision, document } = this.config.current();
     if ('revision' in body) return this.judgeRollback(revisionIn(body.revision));
-    const { text } = body;
-    const read = await this.read(text);
+    if ('patch' in body) return this.judge(patchIn(body));
+    const { revision, document } = this.config.current();
+    const read = await this.read(body.text);
     if ('issues' in read) return { revision, ...read, diff: NO_DIFF };
-    const patch = patchBetween(document, read.document) as ConfigLayer;
-    const changes = diff(document, read.document);
-    const issues = isEmpty(changes) ? [] : this.config.validate(patch);
-    if (isEmpty(changes) || issues.length > 0) return { revision, issues, diff: changes };
-    const effects = await this.effects(document, read.document as ConfigDocument);
-    return { revision, issues, diff: changes, effects };
+    return this.judge(patchBetween(document, read.document) as ConfigLayer);
+  }
+
+  private async judge(patch: ConfigLayer): Promise<unknown> {
+    const { revision, document } = this.config.current();
+    const next = mergePatch(document, patch) as ConfigDocument;
+    const changes = diff(document, next);
+    const issues = isEmptyDiff(changes) ? [] : this.config.validate(patch);
+    if (isEmptyDiff(changes) || issues.length > 0) return { revision, issues, diff: changes };
+    return { revision, issues, diff: changes, effects: await this.effects(document, next) };
   }
 
   /** The difference that going back to a revision would make to the current one, and its effects. */
@@ -153,7 +157,7 @@ export class Dashboard implements BeforeApplicationShutdown {
     if (past === undefined) throw new RequestProblem(404, 'That revision is not kept any more.');
     const next = effective(joined(past));
     const changes = diff(document, next);
-    const effects = isEmpty(changes) ? [] : await this.effects(document, next);
+    const effects = isEmptyDiff(changes) ? [] : await this.effects(document, next);
     return { revision, issues: [], diff: changes, effects };
   }
 
@@ -175,12 +179,10 @@ export class Dashboard implements BeforeApplicationShutdown {
 
   /** Lays a patch over what holds: a profile that is switched, a policy that only watches. */
   async patch(body: Readonly<Record<string, unknown>>, by: string): Promise<unknown> {
-    const { patch } = body;
-    if (typeof patch !== 'object' || patch === null)
-      throw new RequestProblem(400, 'There is no patch.');
+    const patch = patchIn(body);
     const expectedRevision = revisionIn(body.expectedRevision);
     return this.written(expectedRevision, () =>
-      this.config.update(patch as ConfigLayer, { expectedRevision, by }),
+      this.config.update(patch, { expectedRevision, by }),
     );
   }
 
@@ -316,8 +318,11 @@ export class Dashboard implements BeforeApplicationShutdown {
 
 const MOST_MUTED_MINUTES = 7 * 24 * 60;
 const NO_DIFF: ConfigDiff = { added: [], removed: [], changed: [] };
-const isEmpty = ({ added, removed, changed }: ConfigDiff): boolean =>
-  added.length + removed.length + changed.length === 0;
+
+function patchIn({ patch }: Readonly<Record<string, unknown>>): ConfigLayer {
+  if (typeof patch === 'object' && patch !== null) return patch as ConfigLayer;
+  throw new RequestProblem(400, 'There is no patch.');
+}
 
 function revisionIn(value: unknown): number {
   const revision = typeof value === 'string' && value !== '' ? Number(value) : value;

@@ -252,6 +252,45 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     expect((await judge(`# as YAML\n${JSON.stringify(document)}`)).issues).toEqual([]);
   });
 
+  it('judges and applies a patch as it does a text, however large the document is', async () => {
+    const policy = { rate: 3, period: '1h', key: 'ip' } as const;
+    const names = Array.from(
+      { length: 2000 },
+      (_, index) => [`policy-number-${index}`, policy] as const,
+    );
+    const policies = { ...Object.fromEntries(names), search: policy, page: policy };
+    const { send, get, app } = await ops(platform, { policies }, WRITABLE);
+    const document = await (await get('/ops/limits/api/config')).text();
+    // More than Express reads of a body.
+    expect(document.length).toBeGreaterThan(102_400);
+    const judge = async (patch: object): Promise<unknown> =>
+      (await send('POST', '/ops/limits/api/validate', { patch })).json();
+    const patch = { policies: { search: { rate: 30 }, 'policy-number-7': null } };
+    const { revision } = app.get(RateLimitConfig).current();
+    expect(await judge(patch)).toEqual({
+      ...{ revision, issues: [] },
+      diff: {
+        added: [],
+        removed: [{ path: 'policies.policy-number-7', before: policy }],
+        changed: [{ path: 'policies.search.rate', before: 3, after: 30 }],
+      },
+      effects: expect.arrayContaining([
+        { isWarning: true, text: expect.stringMatching(/^policy-number-7 is removed/) as string },
+      ]) as object[],
+    });
+    expect(await judge({})).toEqual({
+      ...{ revision, issues: [], diff: { added: [], removed: [], changed: [] } },
+    });
+    expect(await judge({ policies: { search: { rate: -1 } } })).toMatchObject({
+      issues: [{ path: 'policies.search.rate' }],
+    });
+    const without = await send('POST', '/ops/limits/api/validate', { patch: 'search' });
+    expect(without.status).toBe(400);
+    const body = { patch, expectedRevision: revision };
+    expect((await send('PUT', '/ops/limits/api/config', body)).status).toBe(200);
+    expect(Object.keys(app.get(RateLimitConfig).current().document.policies!)).toHaveLength(2001);
+  });
+
   it('applies a change once, tells who did it, and rolls it back', async () => {
     const guard = {
       canActivate: (context: { switchToHttp(): { getRequest(): { user?: object } } }) => {
