@@ -62,7 +62,13 @@ const ALWAYS: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
 };
+
+/** Whoever answers: guards, body parsers and the framework as well. */
+export function protect(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(ALWAYS)) response.setHeader(name, value);
+}
 
 export function begin(
   response: ServerResponse,
@@ -70,8 +76,8 @@ export function begin(
   headers: Readonly<Record<string, string>>,
 ): void {
   response.statusCode = status;
-  const all = { ...ALWAYS, 'cache-control': 'no-store', ...headers };
-  for (const [name, value] of Object.entries(all)) response.setHeader(name, value);
+  protect(response);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
 /** What is below the page is found from its folder; false where the request has come there already. */

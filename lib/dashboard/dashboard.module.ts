@@ -1,3 +1,4 @@
+import { type ServerResponse } from 'node:http';
 import {
   Inject,
   Module,
@@ -5,7 +6,7 @@ import {
   type NestModule,
   type OnModuleInit,
 } from '@nestjs/common';
-import { ApplicationConfig } from '@nestjs/core';
+import { ApplicationConfig, type AbstractHttpAdapter, type HttpAdapterHost } from '@nestjs/core';
 import { ModuleMissingError } from '../common/errors.js';
 import { RateLimitConfig } from '../config/rate-limit-config.js';
 import { Degradation } from '../degradation/degradation.js';
@@ -14,7 +15,8 @@ import { RoutePolicies } from '../limits/route-policies.js';
 import { Monitor, RateLimitMonitor } from '../observability/monitor.js';
 import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
-import { provide } from '../requests/module-tokens.js';
+import { OPTIONAL_ADAPTER, provide } from '../requests/module-tokens.js';
+import { protect } from './answers.js';
 import { Dashboard } from './dashboard.js';
 import { changeController, viewController } from './dashboard.controller.js';
 import { DashboardRoutes, dashboardRoutes } from './dashboard-routes.js';
@@ -43,6 +45,36 @@ class DashboardPath implements OnModuleInit {
   }
 }
 
+type Next = (error?: unknown) => void;
+
+/** Gives all that is answered at the path of the page and below it the headers of the page. */
+class DashboardHeaders {
+  constructor(
+    private readonly path: string,
+    private readonly adapterHost: HttpAdapterHost | undefined,
+    private readonly config: PrefixConfig | undefined,
+  ) {}
+
+  /** Before any route is registered, when the prefix is known. */
+  mount(): void {
+    // A microservice that stands alone has null there, whatever the types say.
+    const adapter = (this.adapterHost?.httpAdapter ?? undefined) as AbstractHttpAdapter | undefined;
+    if (adapter === undefined) return;
+    const path = pathWithPrefix(this.path, this.config);
+    adapter.use(path, (_request: unknown, response: ServerResponse, next: Next) => {
+      protect(response);
+      next();
+    });
+    if (adapter.getType() !== 'express') return;
+    // The body parsers of Express come first, and after an error it goes on with what takes one.
+    const afterError = (error: unknown, _: unknown, response: ServerResponse, next: Next): void => {
+      protect(response);
+      next(error);
+    };
+    adapter.use(path, afterError);
+  }
+}
+
 /** With the application's prefix, unless that leaves it out. */
 function pathWithPrefix(path: string, config: PrefixConfig | undefined): string {
   const prefix = (config?.getGlobalPrefix() ?? '').replace(/^\/*|\/*$/g, '');
@@ -55,11 +87,15 @@ function pathWithPrefix(path: string, config: PrefixConfig | undefined): string 
 @Module({})
 export class RateLimitDashboardModule implements NestModule {
   /** @internal */
-  constructor(@Inject(DashboardRoutes) private readonly routes: DashboardRoutes) {}
+  constructor(
+    @Inject(DashboardRoutes) private readonly routes: DashboardRoutes,
+    @Inject(DashboardHeaders) private readonly headers: DashboardHeaders,
+  ) {}
 
   /** Before any route is registered: Fastify would refuse a second one without a remedy, Express take it silently. */
   configure(): void {
     this.routes.mustBeFree();
+    this.headers.mount();
   }
 
   static forRoot(input: DashboardInput): DynamicModule {
@@ -98,6 +134,12 @@ export class RateLimitDashboardModule implements NestModule {
       (monitor?: RateLimitMonitor, line?: Overload, config?: ApplicationConfig) =>
         new DashboardPath(options.path, monitor, line, config),
     );
+    const headers = provide(
+      DashboardHeaders,
+      [OPTIONAL_ADAPTER, optional(ApplicationConfig)],
+      (adapterHost?: HttpAdapterHost, config?: ApplicationConfig) =>
+        new DashboardHeaders(options.path, adapterHost, config),
+    );
     const controllers = [viewController(options)];
     if (options.write !== undefined) controllers.push(changeController(options));
     const tokens = sharedTokensOf(options);
@@ -106,7 +148,7 @@ export class RateLimitDashboardModule implements NestModule {
       module: RateLimitDashboardModule,
       imports: options.imports,
       controllers,
-      providers: [dashboard, path, dashboardRoutes(controllers)],
+      providers: [dashboard, path, headers, dashboardRoutes(controllers)],
     };
   }
 }

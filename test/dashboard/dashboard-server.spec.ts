@@ -7,6 +7,7 @@ import {
   Injectable,
   Logger,
   RequestMethod,
+  UnauthorizedException,
   VersioningType,
   type CanActivate,
   type Type,
@@ -138,6 +139,45 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
     }
+  });
+
+  it('sends it also with what guards, body parsers and Nest itself answer, under any prefix', async () => {
+    let answer: () => boolean = () => true;
+    const guard = { canActivate: () => answer() };
+    const { get, send } = await ops(platform, {}, { guard, ...WRITABLE }, (app) => {
+      app.setGlobalPrefix('api/v1');
+    });
+    const base = '/api/v1/ops/limits';
+    const mustBeStrict = ({ status, headers }: Response, expected: number): void => {
+      expect(status).toBe(expected);
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'.*-for 'script'$/);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+      expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+      expect(headers.get('cache-control')).toBe('no-store');
+    };
+    for (const path of ['/none', '/api/none', '/assets/x/y', '/api/rollback']) {
+      mustBeStrict(await get(base + path), 404);
+    }
+    const large = await send('POST', `${base}/api/validate`, { text: 'x'.repeat(3_000_000) });
+    mustBeStrict(large, 413);
+    const json = { 'content-type': 'application/json' };
+    const broken = await fetch(large.url, { method: 'POST', body: '{', headers: json });
+    mustBeStrict(broken, 400);
+    answer = () => false;
+    for (const path of ['', '/', '/api/state']) mustBeStrict(await get(base + path), 403);
+    answer = () => {
+      throw new UnauthorizedException();
+    };
+    mustBeStrict(await get(`${base}/`), 401);
+    answer = () => {
+      throw new Error('no directory');
+    };
+    mustBeStrict(await get(`${base}/`), 500);
+    const other = await get('/api/v1/ops/limitless');
+    expect([other.status, other.headers.get('content-security-policy')]).toEqual([404, null]);
   });
 
   it('asks its guard first, also for files and streams, and injects what that needs', async () => {

@@ -42,6 +42,17 @@ for (const Adapter of [ExpressAdapter, FastifyAdapter]) {
     await answer.arrayBuffer();
     return answer.status;
   };
+  const unknown = await fetch(at + '/none');
+  const large = await fetch(at + '/api/validate', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ text: 'x'.repeat(3_000_000) }),
+  });
+  const refused = [unknown, large].map(({ status, headers }) => [
+    status,
+    headers.get('content-security-policy'),
+    headers.get('cache-control'),
+  ]);
   const stream = await fetch(at + '/api/stream');
   let text = '';
   for await (const part of stream.body.pipeThrough(new TextDecoderStream())) {
@@ -52,6 +63,7 @@ for (const Adapter of [ExpressAdapter, FastifyAdapter]) {
     redirect: [bare.status, bare.headers.get('location')],
     page: page.status,
     policy: page.headers.get('content-security-policy'),
+    refused,
     script: (await fetch(at + '/' + script)).status,
     foreign: await put(5, 'https://evil.example'),
     wrong: await put(-5, url),
@@ -72,9 +84,11 @@ describe('the dashboard', () => {
     const file = join(directory, 'dashboard-app.mjs');
     writeFileSync(file, APPLICATION);
     const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: directory });
+    const policy = expect.stringMatching(/require-trusted-types-for/) as string;
     const expected = {
+      refused: [404, 413].map((status) => [status, policy, 'no-store']),
       ...{ redirect: [308, 'limits/'], page: 200, script: 200 },
-      policy: expect.stringMatching(/require-trusted-types-for/) as string,
+      policy,
       ...{ foreign: 403, wrong: 422, changed: 200, late: 409, rate: 5 },
     };
     expect(JSON.parse(stdout)).toEqual({ ExpressAdapter: expected, FastifyAdapter: expected });
