@@ -92,6 +92,11 @@ export function viewController({ path, guard }: DashboardOptions): Type {
       return answered(request, response, () => this.dashboard.configuration());
     }
 
+    @Get('api/config/:revision')
+    revision(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, () => this.dashboard.revision(request.params?.revision));
+    }
+
     @Get('api/history')
     history(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
       return answered(request, response, () => this.dashboard.history());

@@ -10,16 +10,17 @@ import {
   UnknownRevisionError,
 } from '../config/config-errors.js';
 import { diff, isEmptyDiff, type ConfigDiff } from '../config/document/diff.js';
-import { effective } from '../config/document/effective.js';
+import { effective, NORMAL_PROFILE } from '../config/document/effective.js';
 import { joined } from '../config/layers.js';
 import { mergePatch, patchBetween } from '../config/document/merge-patch.js';
-import { type RateLimitConfig } from '../config/rate-limit-config.js';
+import { type PastRevision, type RateLimitConfig } from '../config/rate-limit-config.js';
 import { ConfigSyntaxError, parseText } from '../config/sources/parse-text.js';
 import { type ConfigLayer } from '../config/schema/check.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { HORIZONS, type Horizon } from '../observability/series.js';
+import { MOST_REVISIONS } from '../stores/config-store.js';
 import { RequestProblem } from './answers.js';
 import { Assets } from './assets.js';
 import { type DashboardOptions } from './dashboard.options.js';
@@ -118,6 +119,24 @@ export class Dashboard implements BeforeApplicationShutdown {
     return { revision, profile, document, staged };
   }
 
+  async revision(number: unknown): Promise<unknown> {
+    const past = await this.kept(revisionIn(number));
+    const { revision, kind, by, atMs, staged } = past;
+    const document = effective(joined(past));
+    const profile = document.profile ?? NORMAL_PROFILE;
+    return { revision, kind, by, atMs, profile, document, staged };
+  }
+
+  /** The history is read from its newest end, and no further than to that revision. */
+  private async kept(revision: number): Promise<PastRevision> {
+    const [newest] = await this.config.history(1);
+    const count = Math.min((newest?.revision ?? 0) - revision + 1, MOST_REVISIONS);
+    const past = count < 1 ? [] : await this.config.history(count);
+    const found = past.find((one) => one.revision === revision);
+    if (found !== undefined) return found;
+    throw new RequestProblem(404, `Revision ${revision} is not kept, or not any more.`);
+  }
+
   async history(): Promise<unknown> {
     const past = await this.config.history(SHOWN_REVISIONS);
     return past.map(({ revision, kind, by, atMs, diff: changes, about, reason }) => {
@@ -153,9 +172,7 @@ export class Dashboard implements BeforeApplicationShutdown {
   /** The difference that going back to a revision would make to the current one, and its effects. */
   private async judgeRollback(to: number): Promise<unknown> {
     const { revision, document } = this.config.current();
-    const past = (await this.config.history(SHOWN_REVISIONS)).find((one) => one.revision === to);
-    if (past === undefined) throw new RequestProblem(404, 'That revision is not kept any more.');
-    const next = effective(joined(past));
+    const next = effective(joined(await this.kept(to)));
     const changes = diff(document, next);
     const effects = isEmptyDiff(changes) ? [] : await this.effects(document, next);
     return { revision, issues: [], diff: changes, effects };
@@ -327,7 +344,10 @@ function patchIn({ patch }: Readonly<Record<string, unknown>>): ConfigLayer {
 function revisionIn(value: unknown): number {
   const revision = typeof value === 'string' && value !== '' ? Number(value) : value;
   if (Number.isSafeInteger(revision) && (revision as number) >= 0) return revision as number;
-  throw new RequestProblem(400, 'Say which revision you have seen: expectedRevision.');
+  throw new RequestProblem(
+    400,
+    'A revision is a whole number from 0 on; of a change, expectedRevision is the one that you have seen.',
+  );
 }
 
 /** The library's own errors say what to do; those of others may say too much. */

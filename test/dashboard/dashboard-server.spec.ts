@@ -390,6 +390,34 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     );
   });
 
+  it('shows and judges any revision that is kept, also one of long ago', async () => {
+    const { send, get, app } = await ops(platform, {}, WRITABLE);
+    const config = app.get(RateLimitConfig);
+    const first = config.current();
+    for (let rate = 10; rate < 45; rate++) {
+      await config.update({ policies: { search: { rate } } }, { by: 'li' });
+    }
+    const at = async (revision: unknown): Promise<{ status: number; body: object }> => {
+      const answer = await get(`/ops/limits/api/config/${String(revision)}`);
+      return { status: answer.status, body: (await answer.json()) as object };
+    };
+    const { profile, document } = first;
+    expect(await at(first.revision)).toMatchObject({
+      ...{ status: 200, body: { revision: first.revision, kind: 'code', profile, document } },
+    });
+    const now = config.current();
+    expect((await at(now.revision)).body).toMatchObject({ by: 'li', document: now.document });
+    expect(await at(now.revision + 1)).toMatchObject({
+      status: 404,
+      body: { detail: `Revision ${now.revision + 1} is not kept, or not any more.` },
+    });
+    expect((await at('latest')).status).toBe(400);
+    const judged = await send('POST', '/ops/limits/api/validate', { revision: first.revision });
+    expect(await judged.json()).toMatchObject({
+      diff: { changed: [{ path: 'policies.search.rate', before: 44, after: 3 }] },
+    });
+  });
+
   it('holds and releases a resource for the whole fleet, as a revision', async () => {
     const { send, get, app } = await ops(platform, {}, WRITABLE);
     const text = async (): Promise<string> => (await get('/page')).text();
