@@ -210,7 +210,7 @@ function sent(
     try {
       mustBeSameSite(raw, dashboard.origins);
     } catch (error) {
-      dashboard.crossSite++;
+      dashboard.refusedForeign(error as Error);
       throw error;
     }
     return make(await bodyOf(request));

@@ -50,8 +50,6 @@ export class Dashboard implements BeforeApplicationShutdown {
   readonly assets = new Assets();
   readonly frames: Frames;
   readonly viewers: Viewers;
-  /** Requests that were refused because another site may have sent them. */
-  crossSite = 0;
   private readonly logger = new Logger('RateLimitDashboard');
   private readonly warned: Tally;
   private readonly looks: number[] = [];
@@ -86,6 +84,14 @@ export class Dashboard implements BeforeApplicationShutdown {
 
   get origins(): readonly string[] {
     return this.deps.options.origins;
+  }
+
+  /** Another site may have made a browser send a change. */
+  refusedForeign({ message }: Error): void {
+    this.warn(
+      'foreign',
+      `A change was refused, as another site may have made a browser send it: ${message}`,
+    );
   }
 
   beforeApplicationShutdown(): void {
