@@ -277,12 +277,11 @@ export class Dashboard implements BeforeApplicationShutdown {
     if (typeof minutes !== 'number' || !(minutes > 0 && minutes <= MOST_MUTED_MINUTES)) {
       throw new RequestProblem(400, `Minutes are a number of up to ${MOST_MUTED_MINUTES}.`);
     }
+    if (series !== undefined && typeof series !== 'string') {
+      throw new RequestProblem(400, 'A series is a name, or is left out for all of them.');
+    }
     const until = new Date(this.clock.epochMs(this.clock.now()) + minutes * 60_000);
-    await this.monitor.mute(
-      rule as Parameters<RateLimitMonitor['mute']>[0],
-      typeof series === 'string' ? series : undefined,
-      until,
-    );
+    await this.monitor.mute(rule as Parameters<RateLimitMonitor['mute']>[0], series, until);
     return { done: true, untilMs: until.getTime() };
   }
 

@@ -268,6 +268,33 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     expect(app.get(RateLimitConfig).current().document.policies!.search!.rate).toBe(9);
   });
 
+  it('mutes a rule for some minutes, and says what is wrong with another wish', async () => {
+    const clock = new ManualClock();
+    const { send, app } = await ops(platform, { clock }, WRITABLE);
+    const muted = vi.spyOn(app.get(RateLimitMonitor), 'mute');
+    const mute = async (body: object): Promise<[number, Record<string, unknown>]> => {
+      const answer = await send('POST', '/ops/limits/api/mute', body);
+      return [answer.status, (await answer.json()) as Record<string, unknown>];
+    };
+    const untilMs = clock.epochMs(clock.now()) + 30 * 60_000;
+    const wish = { rule: 'peak', series: 'policy:search', minutes: 30 };
+    expect(await mute(wish)).toEqual([200, { done: true, untilMs }]);
+    expect(muted).toHaveBeenLastCalledWith('peak', 'policy:search', new Date(untilMs));
+    for (const minutes of [0, -1, '30', null, undefined, 7 * 24 * 60 + 1]) {
+      const [status, { detail }] = await mute({ ...wish, minutes });
+      expect([status, detail]).toEqual([400, 'Minutes are a number of up to 10080.']);
+    }
+    for (const rule of ['loud', undefined, {}]) {
+      const [status, { detail }] = await mute({ ...wish, rule });
+      expect(status).toBe(400);
+      expect(detail).toMatch(/^rule: expected .*'peak'/);
+    }
+    const [status, { detail }] = await mute({ ...wish, series: 5 });
+    // Else all of them would be quiet.
+    expect([status, detail]).toEqual([400, 'A series is a name, or is left out for all of them.']);
+    expect(muted).toHaveBeenCalledTimes(1 + 3);
+  });
+
   it('refuses bodies that are too large, broken or no object', async () => {
     const { send } = await ops(platform, {}, WRITABLE, (app) => {
       if (platform === 'express')
