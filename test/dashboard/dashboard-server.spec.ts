@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   Controller,
   Get,
@@ -14,12 +16,14 @@ import {
 } from '@nestjs/common';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import {
   Overload,
   RateLimitConfig,
   RateLimiter,
   RateLimitModule,
   RateLimitMonitor,
+  type CapacityReport,
 } from 'nestjs-weir';
 import { loopbackOnly, RateLimitDashboardModule } from 'nestjs-weir/dashboard';
 import { ManualClock } from 'nestjs-weir/testing';
@@ -268,6 +272,75 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     expect(app.get(RateLimitConfig).current().document.policies!.search!.rate).toBe(9);
   });
 
+  it('takes a change without an Origin if the browser says that it is of the same origin', async () => {
+    const { url, app } = await ops(platform, {}, WRITABLE);
+    const { revision } = app.get(RateLimitConfig).current();
+    const put = async (site: string): Promise<number> => {
+      // As browsers send it; fetch of Node sets it itself.
+      const asked = request(`${url}/ops/limits/api/config`, {
+        method: 'PUT',
+        headers: {
+          ...{ 'content-type': 'application/json', 'x-weir-request': '1' },
+          'sec-fetch-site': site,
+        },
+      });
+      const patch = { policies: { search: { rate: 9 } } };
+      asked.end(JSON.stringify({ patch, expectedRevision: revision }));
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode!;
+    };
+    expect([await put('same-site'), await put('cross-site'), await put('none')]).toEqual([
+      403, 403, 403,
+    ]);
+    expect(await put('same-origin')).toBe(200);
+  });
+
+  it('unzips its files for a client that takes them only so', async () => {
+    const { get } = await ops(platform);
+    const zipped = await get('/ops/limits/');
+    const plain = await get('/ops/limits/', { 'accept-encoding': 'identity' });
+    const encodings = [zipped, plain].map(({ headers }) => headers.get('content-encoding'));
+    expect(encodings).toEqual(['gzip', null]);
+    const html = await plain.text();
+    expect(html).toMatch(/^<!doctype html>/i);
+    expect(plain.headers.get('content-length')).toBe(String(Buffer.byteLength(html)));
+    expect(await zipped.text()).toBe(html);
+    expect(plain.headers.get('vary')).toBe('accept-encoding');
+  });
+
+  it('tells the past of a series, and what is wrong with a question that has no answer', async () => {
+    const clock = new ManualClock();
+    const { get } = await ops(platform, { clock });
+    await get('/search');
+    await clock.advanceAsync(1000);
+    const asked = async (query: string): Promise<unknown[]> => {
+      const answer = await get(`/ops/limits/api/series${query}`);
+      const { detail, name, horizon } = (await answer.json()) as Record<string, unknown>;
+      return [answer.status, detail ?? `${String(name)} ${String(horizon)}`];
+    };
+    expect(await asked('')).toEqual([200, 'total seconds']);
+    expect(await asked('?name=policy:search&horizon=minutes')).toEqual([
+      ...[200, 'policy:search minutes'],
+    ]);
+    const horizons = 'There is no horizon of that name: seconds, minutes, hours.';
+    expect(await asked('?horizon=days')).toEqual([400, horizons]);
+    const unknown = 'Nothing is kept of that, or not for so long.';
+    for (const name of ['policy:none', 'none', '__proto__', 'policy:']) {
+      expect(await asked(`?name=${name}`)).toEqual([404, unknown]);
+    }
+  });
+
+  it('reports the capacity of the last week', async () => {
+    const clock = new ManualClock();
+    const { get } = await ops(platform, { clock });
+    await get('/search');
+    await clock.advanceAsync(61_000);
+    const report = (await (await get('/ops/limits/api/report')).json()) as CapacityReport;
+    expect(report.toMs - report.fromMs).toBe(7 * 24 * 3_600_000);
+    expect(report.rows[0]).toMatchObject({ kind: 'cluster', name: 'shop', limit: 1000 });
+  });
+
   it('mutes a rule for some minutes, and says what is wrong with another wish', async () => {
     const clock = new ManualClock();
     const { send, app } = await ops(platform, { clock }, WRITABLE);
@@ -293,6 +366,13 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     // Else all of them would be quiet.
     expect([status, detail]).toEqual([400, 'A series is a name, or is left out for all of them.']);
     expect(muted).toHaveBeenCalledTimes(1 + 3);
+  });
+
+  it('is no part of the API that Swagger describes', async () => {
+    const { app } = await ops(platform, {}, WRITABLE);
+    const { paths } = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+    expect(Object.keys(paths)).toContain('/search');
+    expect(Object.keys(paths).filter((path) => path.startsWith('/ops'))).toEqual([]);
   });
 
   it('refuses bodies that are too large, broken or no object', async () => {
@@ -611,6 +691,7 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     const response = await get('/ops/limits/api/stream');
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
     expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
+    expect(response.headers.get('x-accel-buffering')).toBe('no');
     // Else the application would wait for the connection when it closes.
     expect(response.headers.get('connection')).toBe('close');
     const frames = framesOf(response);
@@ -630,6 +711,28 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     const again = await get('/ops/limits/api/stream');
     await close();
     for await (const _ of framesOf(again)) void _;
+  });
+
+  it('ends a stream after five minutes, and asks its guard before the next one', async () => {
+    const clock = new ManualClock();
+    const door = { isOpen: true };
+    const guard = { canActivate: () => door.isOpen };
+    const { get } = await ops(platform, { clock }, { guard });
+    const stream = await get('/ops/limits/api/stream');
+    const ended = (async () => {
+      for await (const _ of framesOf(stream)) void _;
+      return 'ended';
+    })();
+    door.isOpen = false;
+    await clock.advanceAsync(299_000);
+    expect(await Promise.race([ended, nextTurn('streams')])).toBe('streams');
+    await clock.advanceAsync(1000);
+    expect(await ended).toBe('ended');
+    expect((await get('/ops/limits/api/stream')).status).toBe(403);
+    door.isOpen = true;
+    const again = await get('/ops/limits/api/stream');
+    expect(again.status).toBe(200);
+    await again.body!.cancel();
   });
 
   it('makes one frame a second, also for a viewer that comes again and again, and for `api/state`', async () => {
