@@ -210,7 +210,7 @@ function sent(
     try {
       mustBeSameSite(raw, dashboard.origins);
     } catch (error) {
-      dashboard.refusedForeign(error as Error);
+      dashboard.log.foreignChange(error as Error);
       throw error;
     }
     return make(await bodyOf(request));

@@ -18,6 +18,7 @@ import { Protection } from '../protection/protection.js';
 import { OPTIONAL_ADAPTER, provide } from '../requests/module-tokens.js';
 import { protect } from './answers.js';
 import { Dashboard } from './dashboard.js';
+import { DashboardLog } from './dashboard.log.js';
 import { changeController, viewController } from './dashboard.controller.js';
 import { DashboardRoutes, dashboardRoutes } from './dashboard-routes.js';
 import { sharedTokensOf, signInController } from './shared-token.js';
@@ -125,6 +126,7 @@ export class RateLimitDashboardModule implements NestModule {
           degradation: () => operations.openedStats,
           overload: () => (line.isOn ? line.stats() : undefined),
           clock: monitor.clock,
+          log: new DashboardLog(monitor.clock),
         });
       },
     );

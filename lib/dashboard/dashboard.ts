@@ -1,9 +1,7 @@
 import { type ServerResponse } from 'node:http';
-import { Logger, type BeforeApplicationShutdown } from '@nestjs/common';
+import { type BeforeApplicationShutdown } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
 import { InvalidConfigError, RateLimitError, StoreUnavailableError } from '../common/errors.js';
-import { quotedError } from '../common/quoted.js';
-import { Tally } from '../common/tally.js';
 import {
   ConfigConflictError,
   ConfigRefusedError,
@@ -23,6 +21,7 @@ import { HORIZONS, type Horizon } from '../observability/series.js';
 import { MOST_REVISIONS } from '../stores/config-store.js';
 import { RequestProblem } from './answers.js';
 import { Assets } from './assets.js';
+import { type DashboardLog } from './dashboard.log.js';
 import { type DashboardOptions } from './dashboard.options.js';
 import { effectsOf, type Effect } from './effects.js';
 import { type Looked } from './frame.js';
@@ -35,6 +34,7 @@ export interface DashboardDeps extends Omit<
   'build' | 'canWrite' | 'viewers' | 'actions'
 > {
   readonly options: DashboardOptions;
+  readonly log: DashboardLog;
   /** How much of an IPv6 address is a key. */
   readonly ipv6Prefix?: number | undefined;
 }
@@ -50,8 +50,6 @@ export class Dashboard implements BeforeApplicationShutdown {
   readonly assets = new Assets();
   readonly frames: Frames;
   readonly viewers: Viewers;
-  private readonly logger = new Logger('RateLimitDashboard');
-  private readonly warned: Tally;
   private readonly looks: number[] = [];
   private readonly monitor: RateLimitMonitor;
   private readonly limiter: RateLimiter;
@@ -64,7 +62,6 @@ export class Dashboard implements BeforeApplicationShutdown {
     this.limiter = limiter;
     this.config = config;
     this.clock = clock;
-    this.warned = new Tally(clock);
     this.frames = new Frames({
       ...deps,
       build: this.assets.build,
@@ -77,21 +74,16 @@ export class Dashboard implements BeforeApplicationShutdown {
       most: options.maxViewers,
       eachSecond: (task) => monitor.on('tick', task),
       frame: () => this.frames.events(),
-      failed: (error) =>
-        this.warn('frame', `A frame of the page could not be made: ${quotedError(error)}`),
+      failed: deps.log.frameFailed,
     });
+  }
+
+  get log(): DashboardLog {
+    return this.deps.log;
   }
 
   get origins(): readonly string[] {
     return this.deps.options.origins;
-  }
-
-  /** Another site may have made a browser send a change. */
-  refusedForeign({ message }: Error): void {
-    this.warn(
-      'foreign',
-      `A change was refused, as another site may have made a browser send it: ${message}`,
-    );
   }
 
   beforeApplicationShutdown(): void {
@@ -283,13 +275,6 @@ export class Dashboard implements BeforeApplicationShutdown {
     const until = new Date(this.clock.epochMs(this.clock.now()) + minutes * 60_000);
     await this.monitor.mute(rule as Parameters<RateLimitMonitor['mute']>[0], series, until);
     return { done: true, untilMs: until.getTime() };
-  }
-
-  /** Once a minute of each kind. */
-  private warn(kind: string, text: string): void {
-    const count = this.warned.add(kind);
-    if (count === undefined) return;
-    this.logger.warn(count === 1 ? text : `${text} (${count} times since the last line)`);
   }
 
   private async read(

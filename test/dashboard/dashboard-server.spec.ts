@@ -259,7 +259,7 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
       headers: { 'content-type': 'application/json', 'x-weir-request': '1' },
     });
     expect(bare.status).toBe(403);
-    const refused = 'A change was refused, as another site may have made a browser send it: ';
+    const refused = 'A change that may be of another site was refused: ';
     const told = (): string[] => lines().filter((line) => line.startsWith(refused));
     expect(told()).toEqual([`${refused}Changes come from the page itself, not from another site.`]);
     clock.advance(60_000);
