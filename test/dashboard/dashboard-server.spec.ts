@@ -890,6 +890,32 @@ describe('a path of the dashboard that a route has', () => {
     await expect(startOps(platform, {}, { imports: twice })).rejects.toThrow(/is a route of/);
   });
 
+  it('has a parameter, and answers in place of the page on Express if it is registered earlier', async () => {
+    @Controller('ops')
+    class ParameterController {
+      @Get(':id')
+      one(): string {
+        return 'mine';
+      }
+    }
+    const page = RateLimitDashboardModule.forRoot({ path: 'ops/limits', guard: open });
+    const limits = RateLimitModule.forRoot({ policies: {} });
+    const others = beside(ParameterController);
+    const orders = [
+      { imports: [limits, others, page] },
+      { imports: [limits, page], controllers: [ParameterController] },
+      { imports: [limits, page, others] },
+    ];
+    const told: string[] = [];
+    for (const metadata of orders) {
+      const { get, close } = await startHttp('express', metadata);
+      const text = await (await get('/ops/limits/')).text();
+      told.push(text === 'mine' ? text : 'the page');
+      await close();
+    }
+    expect(told).toEqual(['mine', 'mine', 'the page']);
+  });
+
   it('is none if it is of another version, or only begins like it', async () => {
     const imports = [beside(VersionedController), beside(BesideController)];
     const { get } = await ops('express', {}, { imports }, (app) => {
