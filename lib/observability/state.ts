@@ -60,7 +60,7 @@ export interface SeriesState {
   readonly p99Ms: number | undefined;
   /** Denials of the last minute; left out where there were none, and by older versions. */
   readonly deniedInMinute?: number;
-  /** For how long many have been turned away without a break: to five seconds, and to a minute of longer ago. Left out where few are. */
+  /** For how long many have been turned away without a break: to five seconds, and to a minute of longer ago. Left out where few are, and where it is not known. */
   readonly deniedForMs?: number;
   /** The same of degraded answers. */
   readonly degradedForMs?: number;
@@ -301,21 +301,43 @@ const areDegraded = (some: Stretch): boolean => LEVELS.some((level) => some.of(l
 const LEVELS = ['degraded1', 'degraded2', 'degraded3', 'degraded4'] as const;
 
 const STEP_SECONDS = 5;
+/** Seldom requests are as many as often ones: so long without any ends nothing. */
+const PAUSE_SECONDS = 60;
 
-/** For how long that has been so, in milliseconds: by the seconds, and beyond these by the minutes. */
+/**
+ * For how long that has been so, in milliseconds: by the seconds, and beyond these by the minutes; of a node that merges since
+ * a moment only these know. 0 if it is not so, and if it has been for longer than the minutes go back: then nobody knows.
+ */
 function lasting(
   { seconds, minutes }: Series,
   nowMicros: number,
   isSo: (some: Stretch) => boolean,
 ): number {
   let known = 0;
-  while (known < seconds.length && isSo(seconds.stretch(nowMicros, STEP_SECONDS, known))) {
-    known += STEP_SECONDS;
+  for (let ago = 0; ago < seconds.length && ago < known + PAUSE_SECONDS; ago += STEP_SECONDS) {
+    const some = seconds.stretch(nowMicros, STEP_SECONDS, ago);
+    if (isSo(some)) known = ago + STEP_SECONDS;
+    else if (some.of('count') > 0) return known * 1000;
   }
-  if (known < seconds.length) return known * 1000;
-  let before = known / 60;
-  while (before < minutes.length && isSo(minutes.stretch(nowMicros, 1, before))) before++;
-  return before * 60_000;
+  const pause = seconds.stretch(nowMicros, PAUSE_SECONDS, known).slots;
+  if (known === 0 || pause > PAUSE_SECONDS / 2) return known * 1000;
+  return lastingMinutes(minutes, nowMicros, known, isSo);
+}
+
+/** The same of the minutes, after so many seconds. */
+function lastingMinutes(
+  minutes: Ring,
+  nowMicros: number,
+  seconds: number,
+  isSo: (some: Stretch) => boolean,
+): number {
+  const now = minutes.slotAt(nowMicros);
+  const first = minutes.slotAt(nowMicros - seconds * 1_000_000 - 1);
+  let slot = first;
+  while (slot > now - minutes.length && isSo(minutes.stretch(nowMicros, 1, now - slot - 1))) slot--;
+  if (slot === now - minutes.length) return 0;
+  const atMicros = (slot + 1) * minutes.sizeMs * 1000;
+  return slot === first ? seconds * 1000 : Math.round((nowMicros - atMicros) / 1000);
 }
 
 /** Whether too little is known to say what is usual. */

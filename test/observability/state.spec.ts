@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { noCounts, Series, type Counts } from '../../lib/observability/series.js';
+import { noFigures } from '../../lib/observability/rings.js';
 import { stateOf, type SeriesState } from '../../lib/observability/state.js';
 
 const SECOND = 1_000_000;
@@ -83,6 +84,48 @@ describe('the state of a series', () => {
       deniedForMs: 600_000,
     });
     expect(seenAfter([{ count: 9 }])).not.toHaveProperty('deniedInMinute');
+  });
+
+  it('goes on with the minutes where it has no seconds, as after a change of the leader', () => {
+    const many = { ...noCounts(), count: 100, denied: 50 };
+    const series = new Series('app', 'shop', { seconds: 'looks' });
+    const now = 100 * 60 + 30;
+    // What was restored: ten minutes of many, and before these some of few.
+    for (let minute = 80; minute < 100; minute++) {
+      const counts = minute < 90 ? { ...many, denied: 1 } : many;
+      series.minutes.add((minute + 0.5) * 60 * SECOND, { ...noFigures(), ...counts });
+    }
+    for (let second = now - 20; second < now; second++) {
+      series.add((second + 1) * SECOND, 1000, many);
+    }
+    expect(stateOf(series, now * SECOND).deniedForMs).toBe(630_000);
+    // Without what is restored, it is known since it looks.
+    const anew = new Series('app', 'shop', { seconds: 'looks' });
+    for (let second = now - 20; second < now; second++) {
+      anew.add((second + 1) * SECOND, 1000, many);
+    }
+    expect(stateOf(anew, now * SECOND).deniedForMs).toBeLessThanOrEqual(30_000);
+  });
+
+  it('does not say for how long where that is longer than it can know', () => {
+    const many = { count: 100, denied: 6 };
+    expect(seenAfter(times(2 * 3600, many)).deniedForMs).toBe(7_200_000);
+    expect(seenAfter(times(4 * 3600, many))).not.toHaveProperty('deniedForMs');
+  });
+
+  it('lasts through seconds without a request, but not through a minute of them', () => {
+    const [one, none] = [{ count: 1, degraded2: 1 }, {}];
+    const seldom = (every: number, count: number): Partial<Counts>[] =>
+      Array.from({ length: count }, (_, second) => (second % every === 0 ? one : none));
+    expect(seenAfter([...times(300, { count: 1 }), ...seldom(8, 80)]).degradedForMs).toBe(80_000);
+    expect(seenAfter([...times(300, none), ...seldom(8, 800)]).degradedForMs).toBe(800_000);
+    // However the pauses lie in the two minutes of seconds.
+    for (let rest = 1; rest < 40; rest++) {
+      const long = [...times(300, none), ...seldom(30, 600 + rest)];
+      expect(seenAfter(long).degradedForMs).toBeGreaterThanOrEqual(600_000);
+    }
+    const paused = [...seldom(8, 80), ...times(70, none), ...seldom(8, 16)];
+    expect(seenAfter(paused).degradedForMs).toBeLessThan(25_000);
   });
 
   it('knows for how long answers have been degraded, at any level', () => {
