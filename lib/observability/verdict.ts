@@ -329,7 +329,8 @@ function recovering(state: WatchedFleet): Verdict | undefined {
   return say('recovery', said[0], text, {
     why: insteadText(state),
     series: name,
-    sinceMs: agoOf(state, own?.degradedForMs),
+    // It has been degraded for longer than it has been on its way back.
+    sinceMs: phase === 'ramp' ? undefined : agoOf(state, own?.degradedForMs),
   });
 }
 

@@ -308,6 +308,9 @@ describe('the verdict', () => {
     const degraded = [resource('page', { phase: 'degraded', percent: 0 })];
     const cached = { ...low, degraded: [1, 0, 0, 0] as const };
     expect(of({ atMs, resources: degraded, series: [cached] })).toEqual(['recovery', 7_195_000]);
+    // A ramp has begun later than that.
+    const ramp = [resource('page', { phase: 'ramp', percent: 10 })];
+    expect(of({ atMs, resources: ramp, series: [cached] })).toEqual(['recovery', undefined]);
     const open = [resource('db', { breaker: 'open', openNodes: 1 })];
     expect(of({ resources: open })).toEqual(['breaker', 3_780_000]);
     const away = { store: { isUp: false, awayNodes: 12, sinceMs: 120_000 } };
