@@ -44,7 +44,7 @@ export interface MonitorState extends WatchedState {
   readonly nodeId: string;
 }
 
-/** Rates are per second, of the last ten seconds; or of the last three where these tell otherwise by more than chance. */
+/** Rates are per second, of the last ten seconds; or of the last three where there is more, of six where there is less, beyond chance. */
 export interface SeriesState {
   /** `total`, `store`, `app:…`, `policy:…` or `resource:…`. */
   readonly name: string;
@@ -238,6 +238,8 @@ export interface FleetNode {
 
 const STATE_SECONDS = 10;
 const NEWS_SECONDS = 3;
+/** The times of three seconds before the last three. */
+const BEFORE_SECONDS = [3, 5, 7];
 /** News of a shorter time are of a look at the fleet that is not whole. */
 const LEAST_NEWS_MS = 1500;
 /** Standard deviations: so much is not chance, of a hundred series in an hour. */
@@ -277,22 +279,44 @@ export function stateOf(series: Series, nowMicros: number): SeriesState {
   };
 }
 
-/** A burst is seen as it is, and so is its end; what comes and goes by chance is not. */
+/**
+ * A burst is seen at once, and its end when it has been calm for six seconds: what comes and goes by chance, or again and
+ * again within the ten seconds, is told by these.
+ */
 function latest(seconds: Ring, nowMicros: number): Span {
   const all = seconds.sum(nowMicros, STATE_SECONDS);
   const news = seconds.sum(nowMicros, NEWS_SECONDS);
   if (news.spanMs < LEAST_NEWS_MS) return all;
-  const isNews = (countOf: (span: Span) => number): boolean => {
-    const usual = (countOf(all) * news.spanMs) / all.spanMs;
-    const other = Math.abs(countOf(news) - usual);
-    return other > NOT_CHANCE * Math.sqrt(usual) && other > UNEVEN * usual;
-  };
-  const has = isNews(({ count }) => count) || isNews(({ denied }) => denied) || isNews(degradedIn);
-  return has ? news : all;
+  const change = (of: CountOf): number => changeFrom(all, news, of);
+  if (FIGURES.some((of) => change(of) > 0 && !isAgain(seconds, nowMicros, news, of))) return news;
+  if (!FIGURES.some((of) => change(of) < 0)) return all;
+  const calm = seconds.sum(nowMicros, 2 * NEWS_SECONDS);
+  const before = seconds.sum(nowMicros, NEWS_SECONDS, NEWS_SECONDS);
+  return FIGURES.some((of) => changeFrom(news, before, of) > 0) ? all : calm;
+}
+
+type CountOf = (span: Span) => number;
+
+/** By how much more or less there is in the one than in the other time, beyond chance; 0 if it may be that. */
+function changeFrom(usually: Span, span: Span, countOf: CountOf): number {
+  const usual = (countOf(usually) * span.spanMs) / usually.spanMs;
+  const more = countOf(span) - usual;
+  return Math.abs(more) > Math.max(NOT_CHANCE * Math.sqrt(usual), UNEVEN * usual) ? more : 0;
+}
+
+/** Whether there was as much before in the ten seconds, and a pause between. */
+function isAgain(seconds: Ring, nowMicros: number, news: Span, countOf: CountOf): boolean {
+  const rateOf = (span: Span): number => (span.spanMs > 0 ? countOf(span) / span.spanMs : 0);
+  const each = Array.from({ length: NEWS_SECONDS }, (_, ago) => seconds.sum(nowMicros, 1, ago));
+  const hasPause = each.some((one) => one.spanMs > 0 && rateOf(one) < rateOf(news) / 2);
+  const before = BEFORE_SECONDS.map((ago) => seconds.sum(nowMicros, NEWS_SECONDS, ago));
+  return hasPause && before.some((one) => one.spanMs > 0 && changeFrom(one, news, countOf) <= 0);
 }
 
 const degradedIn = ({ degraded1, degraded2, degraded3, degraded4 }: Span): number =>
   degraded1 + degraded2 + degraded3 + degraded4;
+
+const FIGURES: readonly CountOf[] = [({ count }) => count, ({ denied }) => denied, degradedIn];
 
 const areManyDenied = (some: Stretch): boolean =>
   some.of('denied') > MANY_DENIED * some.of('count');

@@ -32,12 +32,35 @@ describe('the state of a series', () => {
       const { rate, denied, used } = seenAfter([...times(30, calm), ...times(second, burst)]);
       expect([rate, denied, used]).toEqual([530, 330, 200]);
     }
-    for (const second of [3, 5, 7, 10]) {
+    for (const second of [6, 7, 10]) {
       const after = [...times(30, calm), ...times(20, burst), ...times(second, calm)];
       expect(seenAfter(after)).toMatchObject({ rate: 90, denied: 0 });
     }
     const degraded = [...times(30, calm), ...times(3, { count: 90, degraded2: 60 })];
     expect(seenAfter(degraded).degraded).toEqual([0, 60, 0, 0]);
+  });
+
+  it('does not come and go with bursts that repeat', () => {
+    const calm = { count: 50 };
+    const burst = { count: 500, denied: 400 };
+    for (const [long, every] of [
+      [1, 3],
+      [1, 4],
+      [1, 5],
+      [2, 5],
+      [1, 6],
+      [2, 6],
+    ] as const) {
+      const seconds = times(120, calm).map((one, second) => (second % every < long ? burst : one));
+      const truth = { rate: 50 + (450 * long) / every, denied: (400 * long) / every };
+      for (let end = 100; end < 120; end++) {
+        const { rate, denied } = seenAfter(seconds.slice(0, end));
+        for (const part of [rate / truth.rate, denied / truth.denied]) {
+          expect(part).toBeGreaterThan(0.55);
+          expect(part).toBeLessThan(1.45);
+        }
+      }
+    }
   });
 
   it('is not moved by chance: what comes evenly is told by ten seconds', () => {
