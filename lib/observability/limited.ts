@@ -85,6 +85,7 @@ export function why(cause: Cause): string {
 }
 
 const FEWEST_DENIED = 0.05;
+const SECONDS_OF_MINUTE = 60;
 const MOST_LIMITED = 20;
 
 /** Those who are turned away most. Pure: page, command line and verdict tell by the same rule. */
@@ -98,7 +99,7 @@ export function limitedOf(
     .map((one): ShownDenial => {
       const { app: who } = one;
       const series = state.series.find(({ name }) => name === `app:${who}`);
-      const denied = series?.deniedInMinute ?? 0;
+      const denied = series?.deniedInMinute ?? Math.round(one.denied * SECONDS_OF_MINUTE);
       return { kind: 'app', who, policy: undefined, denied, why: why(causeOfApp(one, state)) };
     });
   return [...apps, ...limitedKeysOf(state, limitOf)]

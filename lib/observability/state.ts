@@ -256,7 +256,7 @@ export function stateOf(series: Series, nowMicros: number): SeriesState {
   const times = series.times(nowMicros, 2, -1);
   const inMs = (part: number): number | undefined =>
     times.count === 0 ? undefined : times.quantile(part) / 1000;
-  const deniedInMinute = series.seconds.stretch(nowMicros, 60).of('denied');
+  const deniedInMinute = Math.round(series.seconds.stretch(nowMicros, 60).of('denied'));
   const deniedForMs = lasting(series, nowMicros, areManyDenied);
   const degradedForMs = lasting(series, nowMicros, areDegraded);
   return {

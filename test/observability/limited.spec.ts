@@ -62,6 +62,20 @@ describe('who is limited, and why', () => {
     ]);
   });
 
+  it('has an app by its denials per second where nobody has told those of the minute', () => {
+    const quota = quotaOf([app('search', { denied: 2.004 }), app('reports', { denied: 3 })]);
+    // A leader of an older version; and one whose state had no room for the series.
+    const state = quietFleet({
+      ...{ quota, deniedKeys: [key({ denied: 150 })] },
+      series: [...quietFleet().series, seriesState('app:search', 100, 2)],
+    });
+    expect(limitedOf(state, () => LOGIN)).toMatchObject([
+      { who: 'reports', denied: 180 },
+      { who: '1a2b3c4d', denied: 150 },
+      { who: 'search', denied: 120 },
+    ]);
+  });
+
   it('knows an overload that only ceilings make: the capacity is not short', () => {
     const atCeiling = app('a', { demand: 900, used: 200, deniedByCluster: 0 });
     const cut = app('b', { deniedByCluster: 20 });

@@ -107,6 +107,9 @@ describe('the state of a series', () => {
       deniedForMs: 600_000,
     });
     expect(seenAfter([{ count: 9 }])).not.toHaveProperty('deniedInMinute');
+    // Looks at a fleet have parts of them.
+    const parts = seenAfter(times(90, { count: 9, denied: 0.597 }));
+    expect(parts).toMatchObject({ deniedInMinute: 36 });
   });
 
   it('goes on with the minutes where it has no seconds, as after a change of the leader', () => {
