@@ -139,7 +139,7 @@ const EXPRESSIONS = {
   overload: ({ afterMs }) => ({
     expr: 'max by (job) (weir_cluster_overloaded) == 1',
     forMs: afterMs,
-    says: 'all apps together ask for more than the capacity',
+    says: 'all apps together ask for about all of the capacity or more',
   }),
   configBehind: ({ afterMs }) => ({
     expr: 'max by (job) (weir_config_nodes_behind) > 0',
