@@ -61,10 +61,10 @@ export function why(cause: Cause): string {
         return `the capacity of ${figure(cause.capacity)}/s had nothing left to lend`;
       }
       if (cause.isOver) {
-        return `all apps together asked for more than nine tenths of the capacity of ${figure(cause.capacity)}/s until a moment ago`;
+        return `all apps together asked for about all of the capacity of ${figure(cause.capacity)}/s, or more, until a moment ago`;
       }
       return cause.demand === undefined
-        ? `all apps together ask for more than nine tenths of the capacity of ${figure(cause.capacity)}/s`
+        ? `all apps together ask for about all of the capacity of ${figure(cause.capacity)}/s, or more`
         : `all apps together ask for ${apart(figure, cause.demand, cause.capacity).join('/s of ')}/s`;
     case 'app':
       return `${cause.isInBursts ? 'in bursts ' : ''}over its ${cause.of} of ${figure(cause.limit)}/s`;

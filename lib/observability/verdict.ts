@@ -115,7 +115,7 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
   }
   const lost = `${capital(loser.app)} loses most: ${away}.`;
   const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
-  const asked = part === undefined ? 'more than nine tenths of capacity' : `${part} of capacity`;
+  const asked = part === undefined ? ABOUT_ALL : `${part} of capacity`;
   const causes = [cause, causeOfLoss(loser, state), alsoLose(others)];
   return say('overload', 'bad', `Overload: ${asked} asked for. ${lost}`, {
     why: causes.filter(Boolean).join('; '),
@@ -123,6 +123,9 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
     sinceMs: overloadBegan(state),
   });
 }
+
+/** Where it is not known how much: an overload begins above nine tenths of the capacity and ends below 85 %. */
+const ABOUT_ALL = 'about all of the capacity or more';
 
 const overloadBegan = (state: WatchedFleet): number | undefined =>
   beganBy(state, OVERLOAD_BEGINS, OVERLOAD_ENDS);
@@ -141,8 +144,7 @@ function crowded(state: WatchedFleet): Verdict | undefined {
   if (!isShort(state)) return undefined;
   const { capacity, demand } = state.quota!;
   const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
-  const asked =
-    part === undefined ? 'more than nine tenths of the capacity' : `${part} of the capacity`;
+  const asked = part === undefined ? ABOUT_ALL : `${part} of the capacity`;
   return say(
     'overload',
     'warning',

@@ -130,7 +130,7 @@ describe('the capacity on the page', () => {
     expect(capacityText(180, 510, 500, false)).toMatch(/510 of 500\/s: there is no room\.$/);
     expect(capacityText(4, 252, undefined, false)).toMatch(/ the busiest minute used 252\/s\.$/);
     expect(capacityText(180, 252, 500, true)).toBe(
-      'The busiest minute used 252 of 500/s, but just now more is asked for than there is.',
+      'The busiest minute used 252 of 500/s, but just now about all of the capacity or more is asked for.',
     );
   });
 });

@@ -47,7 +47,7 @@ describe('the sentence of an alert', () => {
     const ending = ['storeAway', 'overload', 'breakerOpen'].map((id) => said(id, 0, 1));
     expect([...ending, said('errorRate', 0, 0.01)]).toEqual([
       'total: over: Redis did not answer; processes decided by themselves',
-      'total: over: all apps together asked for more than nine tenths of the capacity',
+      'total: over: all apps together asked for about all of the capacity or more',
       'total: over: the breaker was open',
       'total: errors fell below 1 % of the requests, in the last minute or in the last 5 min',
     ]);

@@ -37,7 +37,7 @@ describe('who is limited, and why', () => {
       why({ tier: 'policy', limit: undefined }),
     ]).toEqual([
       'all apps together ask for 52k/s of 50k/s',
-      'all apps together ask for more than nine tenths of the capacity of 50k/s',
+      'all apps together ask for about all of the capacity of 50k/s, or more',
       'over its ceiling of 16k/s',
       'more than 5/min by this key',
       'more than 5 in 90 s by this key',
@@ -130,7 +130,7 @@ describe('who is limited, and why', () => {
       return reasons(quietFleet({ quota, marks: [{ ...mark, atMs: atMs - agoMs }] }));
     };
     const over =
-      'all apps together asked for more than nine tenths of the capacity of 300/s until a moment ago';
+      'all apps together asked for about all of the capacity of 300/s, or more, until a moment ago';
     expect([since(0), since(9000)]).toEqual([[over], [over]]);
     expect(since(60_000)).toEqual(['the capacity of 300/s had nothing left to lend']);
   });

@@ -350,7 +350,7 @@ describe('the verdict', () => {
     // The store counts demand late; less than what was turned away it is not.
     expect(of([app('a', 60, { demand: 90 })]).why).toMatch(/; a asks for 180\/s and is sure/);
     expect(of([app('a', 60)], { demand: undefined }).text).toMatch(
-      /^Overload: more than nine tenths of capacity asked for. A loses most/,
+      /^Overload: about all of the capacity or more asked for. A loses most/,
     );
     const own = app('a', 60, { used: 60, demand: 120, deniedByCluster: 0, burst: 900 });
     expect(of([own]).why).toBe(

@@ -169,7 +169,7 @@ export function capacityText(
   const of = capacity === undefined ? '' : ` of ${count(capacity)}`;
   const used = `busiest minute used ${count(busiest)}${of}/s`;
   const room = isOverloaded
-    ? ', but just now more is asked for than there is'
+    ? ', but just now about all of the capacity or more is asked for'
     : capacity === undefined
       ? ''
       : roomText(capacity - busiest, capacity);

@@ -63,8 +63,8 @@ const STATE_TEXTS: Readonly<Record<StateRuleName, readonly [now: string, then: s
     'Redis did not answer; processes decided by themselves',
   ],
   overload: [
-    'all apps together ask for more than nine tenths of the capacity',
-    'all apps together asked for more than nine tenths of the capacity',
+    'all apps together ask for about all of the capacity or more',
+    'all apps together asked for about all of the capacity or more',
   ],
   line: [
     'requests stand in line before the application',
