@@ -418,7 +418,9 @@ export class Monitor extends RateLimitMonitor {
   }
 
   private storeOf(store: Pick<StoreState, 'isUp' | 'awayNodes'>): StoreState {
-    return { ...store, sinceMs: this.storeSinceMs };
+    // Of another node that it does not answer, this one has not seen when that began.
+    const isKnown = store.awayNodes === 0 || !this.storeBefore;
+    return { ...store, sinceMs: isKnown ? this.storeSinceMs : undefined };
   }
 
   private seriesRows(): NodeSeries[] {

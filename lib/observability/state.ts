@@ -92,7 +92,7 @@ export interface StoreState {
   readonly isUp: boolean;
   /** Nodes that it does not answer. */
   readonly awayNodes: number;
-  /** Since when that is so, in wall-clock milliseconds; undefined if it never changed. */
+  /** Since when that is so, in wall-clock milliseconds; undefined if it never changed, and where only other nodes have seen it. */
   readonly sinceMs: number | undefined;
 }
 

@@ -1,4 +1,5 @@
 import { MonitorOptions } from '../../lib/observability/monitor-options.js';
+import { type FleetSeen } from '../../lib/observability/fleet/fleet.js';
 import { Monitor } from '../../lib/observability/monitor.js';
 import { FallbackCounts } from '../../lib/degradation/core/fallback-chain.js';
 import { Reading } from '../../lib/observability/series-table.js';
@@ -34,6 +35,36 @@ describe('Monitor', () => {
     clock.advance(1000);
     expect(total.seconds.at(0)).toMatchObject({ count: 5, spanMs: 700 });
     expect(total.seconds.at(1)).toMatchObject({ count: 7, spanMs: 1000 });
+  });
+
+  it('says since when Redis is away of itself alone: of other nodes it has not seen that', async () => {
+    const clock = new TurningClock(0, 0);
+    const facts = {
+      ...{ adjusts: [], denials: [], protection: {}, calls: {}, storeIsUp: true, epoch: 1 },
+      limiter: { policies: {}, store: { nodes: 2 } },
+    };
+    const watched = {
+      ...{ facts: () => facts, tick: () => facts, read: () => {}, stop: () => {} },
+      ...{ deniedKeys: () => [], hotValues: () => [], quotaStatus: () => undefined },
+    };
+    const monitor = new Monitor('n', new MonitorOptions(), watched as unknown as Sources, clock);
+    monitor.start();
+    const ofFleet = async (awayNodes: number): Promise<number | undefined> => {
+      const condition = { store: { isUp: awayNodes < 2, awayNodes }, modes: new Map() };
+      const seen = { merge: {}, condition, series: [], epochMicros: 0 } as unknown as FleetSeen;
+      return (await monitor.fleetContext(seen)).store!.sinceMs;
+    };
+    clock.advance(5000);
+    facts.storeIsUp = false;
+    clock.advance(10_000);
+    expect(monitor.state().store).toEqual({ isUp: false, awayNodes: 1, sinceMs: 6000 });
+    expect(await ofFleet(1)).toBe(6000);
+    facts.storeIsUp = true;
+    clock.advance(10_000);
+    // Its own outage of before is not that of another.
+    expect(await ofFleet(1)).toBeUndefined();
+    expect(await ofFleet(2)).toBeUndefined();
+    expect(await ofFleet(0)).toBe(16_000);
   });
 
   it('leaves a gap where the loop was stalled, and tells how long the rest covers', () => {
