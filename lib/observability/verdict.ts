@@ -139,7 +139,7 @@ function beganBy({ marks }: WatchedFleet, begins: string, ends: string): number 
 const agoOf = ({ atMs }: WatchedFleet, forMs: number | undefined): number | undefined =>
   forMs === undefined ? undefined : atMs - forMs;
 
-/** An overload that hurts nobody yet: what callers feel already comes before it. */
+/** An overload that hurts nobody just now, though it may have a minute ago: what callers feel comes before it. */
 function crowded(state: WatchedFleet): Verdict | undefined {
   if (!isShort(state)) return undefined;
   const { capacity, demand } = state.quota!;
@@ -148,7 +148,7 @@ function crowded(state: WatchedFleet): Verdict | undefined {
   return say(
     'overload',
     'warning',
-    `All apps together ask for ${asked}; nobody is turned away yet.`,
+    `All apps together ask for ${asked}; nobody is turned away now.`,
     {
       sinceMs: overloadBegan(state),
     },

@@ -264,7 +264,7 @@ describe('the verdict', () => {
     const nobody = { quota: { ...quota, apps: [{ ...search, denied: 0 }] } };
     expect(verdict(quietFleet(nobody))).toMatchObject({
       ...{ kind: 'overload', level: 'warning', why: undefined },
-      text: 'All apps together ask for 104 % of the capacity; nobody is turned away yet.',
+      text: 'All apps together ask for 104 % of the capacity; nobody is turned away now.',
     });
     // What callers feel comes before it.
     const open = [resource('db', { breaker: 'open', openNodes: 1 })];
