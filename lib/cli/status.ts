@@ -78,7 +78,7 @@ function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output):
   const apps = fleet.quota?.apps ?? [];
   const appWhy = new Map(apps.map((one) => [`app:${one.app}`, why(causeOfApp(one, fleet))]));
   const { text, why: cause, sinceMs } = verdict(fleet);
-  const since = sinceMs === undefined ? '' : `\nsince: ${timeOf(sinceMs)}`;
+  const since = sinceMs === undefined ? '' : `\nsince: ${timeOf(sinceMs, fleet.atMs)}`;
   output.log(`\nnow: ${text}${cause === undefined ? '' : `\nwhy: ${cause}`}${since}`);
   const denied = fleet.series.filter((one) => one.denied > 0 && /^(?:app|policy):/.test(one.name));
   if (denied.length > 0) {

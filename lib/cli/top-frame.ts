@@ -2,8 +2,8 @@ import { plain } from '../observability/alerts/alert.js';
 import { alertText } from '../observability/alerts/alert-words.js';
 import { leftOut, onLatest, type FleetState, type SeriesState } from '../observability/state.js';
 import { figure, percent } from '../observability/figures.js';
-import { limitedKeysOf } from '../observability/limited.js';
-import { timeOf, verdict } from '../observability/verdict.js';
+import { isShort, limitedKeysOf } from '../observability/limited.js';
+import { dayOf, timeOf, verdict } from '../observability/verdict.js';
 
 export const VIEWS = ['overview', 'apps', 'policies', 'resources', 'nodes', 'alerts'] as const;
 export type TopView = (typeof VIEWS)[number];
@@ -86,7 +86,7 @@ function headLines(state: TopState, rows: number): ScreenLine[] {
   const nodes = `${figure(nodeCount)} ${nodeCount === 1 ? 'node' : 'nodes'}`;
   const { text, why: cause, level, sinceMs } = verdict(fleet);
   // Long sentences are cut at their end.
-  const since = sinceMs === undefined ? undefined : `since ${timeOf(sinceMs)}`;
+  const since = sinceMs === undefined ? undefined : `since ${timeOf(sinceMs, fleet.atMs)}`;
   const second = [since, cause].filter(Boolean).join('; ');
   const mark = level === 'good' || level === 'info' ? ' ' : '!';
   const lines = [line(`weir top  ${plain(cluster)}  ${nodes}${revision}${p99}`, 'strong')];
@@ -248,7 +248,7 @@ const TABLES: Readonly<
     rows: [
       ...fleet.alerts.map((alert) => {
         const { rule, state, series, sinceMs } = alert;
-        const at = new Date(sinceMs).toISOString().slice(11, 19);
+        const at = dayOf(sinceMs, fleet.atMs) + new Date(sinceMs).toISOString().slice(11, 19);
         return [rule, state, series, at, alertText(alert)];
       }),
       // The figures of policies are not in the fleet's.

@@ -441,7 +441,14 @@ const capital = (name: string): string => upper(plain(name));
 
 const nodes = (count: number): string => `${figure(count)} ${count === 1 ? 'node' : 'nodes'}`;
 
-/** Of the day, as the clock of the process has it. */
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 16) + ' UTC';
+/** As the clock of the process has it; with the day where that is another. */
+export function timeOf(ms: number, nowMs = ms): string {
+  return `${dayOf(ms, nowMs)}${new Date(ms).toISOString().slice(11, 16)} UTC`;
 }
+
+/** Empty of the last hours, which have one such time. */
+export const dayOf = (ms: number, nowMs: number): string =>
+  nowMs - ms < SAME_DAY_MS ? '' : `${DAY.format(ms)} `;
+
+const SAME_DAY_MS = 20 * 3_600_000;
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });

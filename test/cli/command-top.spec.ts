@@ -113,7 +113,26 @@ describe('the screen of weir top', () => {
   it('says since when before it says why, which may be cut', () => {
     const marks = [{ atMs: 3_720_000, kind: 'overload', text: 'overload begins' }] as const;
     const lines = topText(shown({ fleet: { ...FLEET, marks } })).split('\n');
-    expect(lines[2]).toMatch(/^ {2}since 01:02 UTC; all apps together ask for/);
+    expect(lines[2]).toMatch(/^ {2}since 1 Jan 01:02 UTC; all apps together ask for/);
+  });
+
+  it('says the day as well where that is another', () => {
+    const since = (agoMs: number): string => {
+      const marks = [
+        { atMs: FLEET.atMs - agoMs, kind: 'overload', text: 'overload begins' },
+      ] as const;
+      return /since (.*?);/.exec(topText(shown({ fleet: { ...FLEET, marks } })))![1]!;
+    };
+    const HOUR_MS = 3_600_000;
+    expect(since(5 * HOUR_MS)).toBe('03:00 UTC');
+    expect(since(19 * HOUR_MS)).toBe('13:00 UTC');
+    expect(since(24 * HOUR_MS)).toBe('14 Jan 08:00 UTC');
+    const alert = { rule: 'overload', state: 'firing', series: 'total', text: '' } as const;
+    const alerts = [5, 50].map((hours) => ({ ...alert, sinceMs: FLEET.atMs - hours * HOUR_MS }));
+    const fleet = { ...FLEET, alerts: alerts as unknown as FleetState['alerts'] };
+    const text = topText(shown({ fleet, view: 'alerts' }));
+    expect(text).toMatch(/ {2}03:00:00$/m);
+    expect(text).toMatch(/ {2}13 Jan 06:00:00$/m);
   });
 
   it('says why as far as the screen is wide, and on a low one leaves its line to the table', () => {
@@ -411,7 +430,7 @@ describe('weir top elsewhere', () => {
     expect(status.out).not.toContain('\nsince: ');
     const marks = [{ atMs: 3_720_000, kind: 'overload', text: 'overload begins' }];
     await board.set('merged', JSON.stringify({ v: 1, ...FLEET, marks }), 60_000);
-    expect((await stand.weir('status')).out).toContain('\nsince: 01:02 UTC\n');
+    expect((await stand.weir('status')).out).toContain('\nsince: 1 Jan 01:02 UTC\n');
     expect(status.out).toContain(
       'now: Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away',
     );
