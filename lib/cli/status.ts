@@ -8,7 +8,13 @@ import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
 import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
 import { percent } from '../observability/figures.js';
-import { causeOfApp, limitedKeysOf, why, type PolicyLimit } from '../observability/limited.js';
+import {
+  causeOfApp,
+  isShort,
+  limitedKeysOf,
+  why,
+  type PolicyLimit,
+} from '../observability/limited.js';
 import { timeOf, verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
@@ -53,7 +59,7 @@ export const status: Command = {
         tellNodes(stored, nodes, output);
         tellHeld(held, output);
         tellOrders(orders, output);
-        tellQuota(clusterId, quota, processes ?? {}, output);
+        tellQuota({ clusterId, quota, processes: processes ?? {}, fleet }, output);
         if (fleet !== null) tellFleet(fleet, documentIn(stored), output);
       }
       return DONE;
@@ -169,17 +175,30 @@ function tellHeld(held: readonly HeldResource[], output: Output): void {
   output.log(`\n${table(['resource', 'held as', 'level', 'until'], rows)}`);
 }
 
+interface ClusterSeen extends FleetQuota {
+  readonly clusterId: string;
+  readonly fleet: FleetState | null;
+}
+
+/** The ledger knows how much is asked for; whether anybody is denied for it, only the processes know. */
+export function overloadText(id: string, overloaded: boolean, fleet: FleetState | null): string {
+  if (!overloaded) return 'not overloaded';
+  const { quota } = fleet ?? {};
+  if (fleet === null || quota === undefined || fleet.cluster !== id) return 'OVERLOADED';
+  return isShort({ ...fleet, quota: { ...quota, overloaded } })
+    ? 'OVERLOADED'
+    : 'not short, though apps ask for more than their ceilings';
+}
+
 /** Processes are those that have asked for tokens within a lease time: idle ones do not count. */
 function tellQuota(
-  clusterId: string,
-  quota: QuotaStatus | undefined,
-  processesOf: Readonly<Record<string, number>>,
+  { clusterId, quota, processes: processesOf = {}, fleet }: ClusterSeen,
   output: Output,
 ): void {
   if (quota === undefined) return output.log(`\ncluster ${clusterId}: no quota`);
   const { capacity, level, depth, outstanding, demand, nodes, overloaded, asOfMs } = quota;
   output.log(
-    `\ncluster ${clusterId}: ${overloaded ? 'OVERLOADED' : 'not overloaded'}, as of ${isoTime(asOfMs)}\n` +
+    `\ncluster ${clusterId}: ${overloadText(clusterId, overloaded, fleet)}, as of ${isoTime(asOfMs)}\n` +
       table(
         ['capacity/s', 'demand/s', 'tokens', 'of', 'leased', 'asking'],
         [[capacity, demand, level, depth, outstanding, nodes]],

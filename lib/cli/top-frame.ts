@@ -98,12 +98,12 @@ function headLines(state: TopState, rows: number): ScreenLine[] {
   if (second !== '' && rows >= ROWS_FOR_WHY) lines.push(line(`  ${second}`));
   const missing = leftOut(fleet);
   if (missing !== '') lines.push(line(`! figures ${missing}`, 'warning'));
-  if (quota !== undefined) lines.push(quotaLine(quota));
+  if (quota !== undefined) lines.push(quotaLine(quota, isShort(fleet)));
   lines.push(decisionsLine(fleet, state.rates));
   return lines;
 }
 
-function quotaLine(quota: NonNullable<FleetState['quota']>): ScreenLine {
+function quotaLine(quota: NonNullable<FleetState['quota']>, isOver: boolean): ScreenLine {
   const parts = [
     ['capacity', quota.capacity],
     ['asked', quota.demand],
@@ -113,8 +113,8 @@ function quotaLine(quota: NonNullable<FleetState['quota']>): ScreenLine {
   const known = parts.flatMap(([name, value]) =>
     value === undefined ? [] : [`${name} ${figure(value)}`],
   );
-  const over = quota.overloaded ? '  OVERLOADED' : '';
-  return line(`  ${known.join('  ')}${over}`, quota.overloaded ? 'bad' : 'plain');
+  const over = isOver ? '  OVERLOADED' : '';
+  return line(`  ${known.join('  ')}${over}`, isOver ? 'bad' : 'plain');
 }
 
 function decisionsLine({ series }: FleetState, rates: readonly number[]): ScreenLine {

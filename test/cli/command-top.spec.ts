@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { Fleet } from '../../lib/observability/fleet/fleet.js';
 import { StoreUnavailableError } from '../../lib/common/errors.js';
 import { terminalOf, type TerminalProcess } from '../../lib/cli/terminal.js';
+import { overloadText } from '../../lib/cli/status.js';
 import { Top, writeLines } from '../../lib/cli/top.js';
 import { topFrame, topText, VIEWS, type TopState } from '../../lib/cli/top-frame.js';
 import { type FleetState, type ShownKey } from '../../lib/observability/state.js';
@@ -102,6 +103,26 @@ describe('the screen of weir top', () => {
     expect(of({ revision: 42, behind: 0 })).toMatch(/^all on rev 42 /);
     expect(of({ revision: 42, behind: 0, heard: 12 })).toMatch(/^all on rev 42 /);
     expect(of({ revision: 42, behind: 1, heard: 10 })).toMatch(/^9 on rev 42 /);
+  });
+
+  it('tells no overload that only ceilings make, as the page does not', () => {
+    const [catalog] = FLEET.quota!.apps;
+    const apps = [{ ...catalog!, demand: 40_000, deniedByCluster: 0 }];
+    const greedy = { ...FLEET, quota: { ...FLEET.quota!, apps } };
+    const line = topFrame(shown({ fleet: greedy }), 120, 24).find(({ text }) =>
+      /capacity /.test(text),
+    );
+    expect(line).toMatchObject({
+      style: 'plain',
+      text: expect.not.stringMatching(/OVER/) as string,
+    });
+    const of = (overloaded: boolean, fleet: FleetState | null, id = 'shop-prod'): string =>
+      overloadText(id, overloaded, fleet);
+    expect(of(true, greedy)).toBe('not short, though apps ask for more than their ceilings');
+    expect(of(true, FLEET)).toBe('OVERLOADED');
+    expect(of(false, greedy)).toBe('not overloaded');
+    // Nobody has said who is denied, or it is of another cluster.
+    expect([of(true, null), of(true, greedy, 'other')]).toEqual(['OVERLOADED', 'OVERLOADED']);
   });
 
   it('has no second line where the first says all of it', () => {
