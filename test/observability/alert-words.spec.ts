@@ -1,6 +1,7 @@
 import { sentenceOf, type Alert } from '../../lib/observability/alerts/alert.js';
 import {
   alertCounts,
+  alertsText,
   alertText,
   byUrgency,
   inState,
@@ -107,6 +108,24 @@ describe('the sentence of an alert beside its title', () => {
     expect(said('breakerOpen', 'resource:db', 'breakerOpen is over', 'resolved')).toBe('db');
     const removed = 'degraded.level2 is over (rule removed)';
     expect(said('degraded.level2', 'resource:db', removed, 'resolved')).toBe('db: (rule removed)');
+  });
+
+  it('names all of a row, of which the first may have nothing else to say', () => {
+    const row = (state: string, ...all: string[]) =>
+      alertsText(
+        all.map((series) => {
+          const text = state === 'resolved' ? 'qpsRise is over' : '90 requests a second';
+          return { rule: 'qpsRise', series, state, text: `${series}: ${text}` };
+        }),
+      );
+    expect(row('firing', 'total', 'app:search')).toBe('90 requests a second; also search');
+    expect(row('firing', 'app:search', 'total', 'policy:login')).toBe(
+      'search: 90 requests a second; also all requests, policy login',
+    );
+    expect(row('resolved', 'total', 'app:search')).toBe('all requests; also search');
+    expect(row('resolved', 'app:search', 'total')).toBe('search; also all requests');
+    expect(row('resolved', 'total')).toBe('');
+    expect(row('resolved')).toBe('');
   });
 
   it('stays as it is where its name was told in another way', () => {

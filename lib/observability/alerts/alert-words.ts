@@ -80,17 +80,30 @@ export function seriesTitle(series: string): string {
   return series.startsWith('policy:') ? `policy ${name}` : name;
 }
 
-/** The sentence of an alert beside its title and its state; empty if these say all. */
-export function alertText(alert: {
+/** The fields of an alert that its sentence is made of. */
+interface SaidAlert {
   readonly rule: string;
   readonly series: string;
   readonly state: string;
   readonly text: string;
-}): string {
-  const { rule, series, state, text } = alert;
+}
+
+/** The sentence of an alert beside its title and its state; empty if these say all. */
+export function alertText({ rule, series, state, text }: SaidAlert): string {
   // A name with control characters was told in another way.
   if (!text.startsWith(`${series}: `)) return text;
   const said = text.slice(series.length + 2);
   const rest = state === 'resolved' ? said.replace(`${rule} is over`, '').trim() : said;
   return [seriesTitle(series), rest].filter(Boolean).join(': ');
 }
+
+/** The same of several of one rule and state: the sentence of the first, and whom the others are about. */
+export function alertsText([first, ...others]: readonly SaidAlert[]): string {
+  if (first === undefined) return '';
+  const said = alertText(first);
+  if (others.length === 0) return said;
+  const names = others.map(({ series }) => seriesTitle(series) || ALL);
+  return `${said || ALL}; also ${names.join(', ')}`;
+}
+
+const ALL = 'all requests';
