@@ -3,6 +3,8 @@ import { startViewed } from './viewed-app.js';
 
 const POLICIES = 5000;
 const SETTLE_MS = 1500;
+/** A frame comes each second. */
+const FRAME_LATE_MS = 30_000;
 
 /** The wait of a reader for figures and the flow, from an empty cache. */
 export function firstPictureMs(attempts: number): Promise<number[]> {
@@ -26,8 +28,17 @@ export function longestFrameMs(attempts: number): Promise<number[]> {
     const devtools = await page.context().newCDPSession(page);
     await devtools.send('Performance.enable');
     await devtools.send('Network.enable');
-    const frameComes = (): Promise<unknown> =>
-      new Promise((resolve) => devtools.once('Network.eventSourceMessageReceived', resolve));
+    const frameComes = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const late = setTimeout(
+          () => reject(new Error(`the page has had no frame for ${FRAME_LATE_MS / 1000} s`)),
+          FRAME_LATE_MS,
+        );
+        devtools.once('Network.eventSourceMessageReceived', () => {
+          clearTimeout(late);
+          resolve();
+        });
+      });
     const busyMs = async (): Promise<number> => {
       const { metrics } = await devtools.send('Performance.getMetrics');
       return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1000;
