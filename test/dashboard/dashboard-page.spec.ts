@@ -311,6 +311,26 @@ describe('the page, in a browser', () => {
       await keepScreenshot(page, 'crowded');
     });
 
+    it('draws the largest apps and nodes, those with which something is wrong, and the others as one', async () => {
+      const page = await crowded();
+      const picture = page.locator('.flow-picture');
+      await picture.waitFor();
+      const names = await picture.locator('text').allTextContents();
+      const of = (name: RegExp): string[] => names.filter((one) => name.test(one));
+      expect(of(/^app-|more$/)).toEqual([
+        ...['app-16', 'app-12', 'app-17', 'app-13', 'app-9', 'app-18', 'app-14', 'app-10'],
+        ...['app-19', 'app-15', 'app-11', '+ 9 more'],
+      ]);
+      expect(of(/^node-(?!9)/)).toEqual(['node-829', 'node-839', 'node-849']);
+      expect(of(/^node-9/)).toHaveLength(20);
+      expect(of(/^node-9/)[0]).toBe('node-980');
+      expect(of(/nodes/)).toEqual(['+ 977 nodes']);
+      // 2,100 of all, less 4.2 of each of the 20, and 2.1 of each of the three.
+      expect(of(/^2,010\/s$/)).toHaveLength(1);
+      // From the reservoir to each app, and from each app to the nodes that are drawn as one.
+      expect(await picture.locator('.band.sure').count()).toBe(24);
+    });
+
     it('says how many policies and nodes its tables are without', async () => {
       const page = await crowded('#policies');
       const filter = page.getByLabel('Filter', { exact: true });

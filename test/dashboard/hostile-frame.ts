@@ -99,7 +99,10 @@ export function crowdedFrame(frame: PageFrame): PageFrame {
       // The busiest first: names go the other way.
       ...{ node: `node-${999 - index}`, rate: 300 - index, denied: 0, isSilent: false },
       ...{ revision: index === 150 ? 41 : 42, storeIsUp: index !== 160 },
-      apps: apps.map(({ app, used }) => ({ app, used: used / CROWD.nodes })),
+      apps: apps.map(({ app, used }) => ({
+        app,
+        used: (used / CROWD.nodes) * (index < 20 ? 2 : 1),
+      })),
       ...(index === 170 && { open: ['catalog-db'] }),
     })),
     policies: numbered(200, (index) => ({

@@ -42,25 +42,31 @@ export function takersOf({ state, shares }: PageFrame): Taker[] {
           .map(({ name, rate, denied }) => {
             return { name: shown(name.slice(7)), used: Math.max(0, rate - denied), denied };
           });
-  const inOrder =
-    quota === undefined
-      ? all.sort((a, b) => b.used + b.denied - a.used - a.denied)
-      : all.sort((a, b) => (a.priority ?? 9) - (b.priority ?? 9) || b.used - a.used);
-  return folded(inOrder, MOST_APPS, (rest) => ({
+  const bySize = (a: Taker, b: Taker): number => b.used + b.denied - a.used - a.denied;
+  all.sort((a, b) => (a.priority ?? 9) - (b.priority ?? 9) || bySize(a, b));
+  return folded(all, MOST_APPS, bySize, (rest) => ({
     name: `+ ${rest.length} more`,
     used: sum(rest, ({ used }) => used),
     denied: sum(rest, ({ denied }) => denied),
   }));
 }
 
-function placesOf({ nodes, state, unseen }: PageFrame): Place[] {
-  const revision = state.config?.revision ?? 0;
-  const seen = nodes.map((one): Place => {
-    const [tone, note] = nodeState(one, revision);
-    const byApp = new Map(one.apps?.map(({ app, used }) => [shown(app), used] as const));
+/** The largest nodes, and those with which something is wrong. */
+function placesOf({ nodes, state, unseen, scope }: PageFrame, takers: readonly Taker[]): Place[] {
+  const { config, quota, nodeCount, series } = state;
+  const names = takers.map(({ name }) => name);
+  // Apps that are folded into one flow as one.
+  const nameOf = (app: string): string => (names.includes(shown(app)) ? shown(app) : names.at(-1)!);
+  const rateOf = (byApp: Place['byApp'], rate: number): number =>
     // Tokens, as all of the picture has them: requests are more where some are turned away.
-    const rate = state.quota === undefined ? one.rate : sum([...byApp.values()], (used) => used);
-    return { name: shown(one.node), rate, tone, note, byApp };
+    quota === undefined ? rate : sum([...byApp.values()], (used) => used);
+  const seen = nodes.map((one): Place => {
+    const [tone, note] = nodeState(one, config?.revision ?? 0);
+    const byApp = new Map<string, number>();
+    for (const { app, used } of one.apps ?? []) {
+      byApp.set(nameOf(app), (byApp.get(nameOf(app)) ?? 0) + used);
+    }
+    return { name: shown(one.node), rate: rateOf(byApp, one.rate), tone, note, byApp };
   });
   const without = { rate: undefined, tone: 'unseen', byApp: new Map<string, number>() } as const;
   const lost = (unseen?.nodes ?? []).slice(0, MOST_NODES - 4).map(({ node }): Place => {
@@ -69,17 +75,36 @@ function placesOf({ nodes, state, unseen }: PageFrame): Place[] {
   const all = [...seen, ...lost].sort((a, b) => byName(a.name, b.name));
   const more = (unseen?.count ?? 0) - lost.length;
   if (more > 0) all.push({ name: `+ ${plural(more, 'node')}`, note: 'not seen', ...without });
-  return folded(all, MOST_NODES, (rest) => ({
-    name: `+ ${rest.length} nodes`,
-    rate: sum(rest, ({ rate }) => rate ?? 0),
-    ...{ tone: '', note: '', byApp: new Map() },
-  }));
+  const byTrouble = (a: Place, b: Place): number =>
+    Number(a.tone === '') - Number(b.tone === '') || (b.rate ?? 0) - (a.rate ?? 0);
+  return folded(all, MOST_NODES, byTrouble, (rest, kept) => {
+    // Nodes that the frame has no room for have what is left of the whole.
+    const beyond = scope === 'fleet' ? nodeCount - nodes.length : 0;
+    const left = (whole: number, of: (one: Place) => number): number =>
+      beyond > 0 ? Math.max(0, whole - sum(kept, of)) : sum(rest, of);
+    const byApp = new Map(
+      takers.map(({ name, used }) => [name, left(used, (one) => one.byApp.get(name) ?? 0)]),
+    );
+    const total = series.find(({ name }) => name === 'total')?.rate ?? 0;
+    const rate = rateOf(
+      byApp,
+      left(total, (one) => one.rate ?? 0),
+    );
+    return { name: `+ ${plural(rest.length + beyond, 'node')}`, rate, tone: '', note: '', byApp };
+  });
 }
 
-/** The first so many, and the others as one. */
-function folded<T>(all: readonly T[], most: number, fold: (rest: readonly T[]) => T): T[] {
+/** The first so many by rank, in the order that all have, and the others as one. */
+function folded<T>(
+  all: readonly T[],
+  most: number,
+  byRank: (one: T, other: T) => number,
+  fold: (rest: readonly T[], kept: readonly T[]) => T,
+): T[] {
   if (all.length <= most) return [...all];
-  return [...all.slice(0, most - 1), fold(all.slice(most - 1))];
+  const first = new Set([...all].sort(byRank).slice(0, most - 1));
+  const kept = all.filter((one) => first.has(one));
+  return [...kept, fold(all.filter((one) => !first.has(one)), kept)]; // oxfmt-ignore
 }
 
 const sum = <T,>(all: readonly T[], of: (one: T) => number): number =>
@@ -88,7 +113,7 @@ const sum = <T,>(all: readonly T[], of: (one: T) => number): number =>
 /** Cluster, apps and nodes, with bands as wide as tokens per second, on one scale. */
 export function Flow({ frame }: { readonly frame: PageFrame }) {
   const takers = takersOf(frame);
-  const places = placesOf(frame);
+  const places = placesOf(frame, takers);
   const { quota, series } = frame.state;
   const total = series.find(({ name }) => name === 'total');
   const used = sum(takers, (one) => one.used);
@@ -385,7 +410,7 @@ function Node({ place, top, height }: { place: Place; top: number; height: numbe
   const { name, rate, note, tone } = place;
   const baseline = top + height / 2 + 4;
   const right = NODE.left + NODE.width - 9;
-  const most = note === '' ? 16 : 10;
+  const most = note === '' ? 16 : 9;
   return (
     <g>
       <rect x={NODE.left} y={top} width={NODE.width} height={height} rx="6" class={`box ${tone}`} />
@@ -393,7 +418,7 @@ function Node({ place, top, height }: { place: Place; top: number; height: numbe
         {name.length > most ? `${name.slice(0, most - 1)}…` : name}
       </text>
       <text
-        x={rate === undefined ? right : right - 55}
+        x={rate === undefined ? right : right - 48}
         y={baseline}
         class={`t-end ${tone === 'off' ? 't-deny' : tone === 'odd' ? 't-odd' : 't-small'}`}
       >
