@@ -362,6 +362,54 @@ describe('the page, in a browser', () => {
     expect(await row.locator('.level').textContent()).toBe('1');
   });
 
+  it('holds and releases a resource for the whole fleet', async () => {
+    const resource = 'ShopController.page';
+    const page = await visit(`#resources?of=resource:${resource}`);
+    const sheet = page.getByRole('dialog', { name: `Details of ${resource}` });
+    const configs = nodes.map(({ app }) => app.get(RateLimitConfig));
+    const held = () =>
+      configs.map((config) => config.current().document.degradation?.resources?.[resource]);
+    await sheet.getByLabel('Level').selectOption('3 simplified');
+    await sheet.getByRole('button', { name: 'Hold at this level' }).click();
+    await sheet.getByText(/^Written as revision \d+; all nodes take it over\.$/).waitFor();
+    await sheet.getByText('held by an operator').waitFor();
+    const forced = { mode: 'forced', level: 3 };
+    await until(() => held().every((one) => one?.mode === 'forced'));
+    expect(held()).toEqual([forced, forced, forced]);
+    await sheet.getByRole('button', { name: 'Release' }).click();
+    await sheet.getByText('held by an operator').waitFor({ state: 'detached' });
+    await until(() => held().every((one) => one?.mode === undefined));
+  });
+
+  it('offers to hold what only other nodes degrade', async () => {
+    const frame = await stateOf(ops);
+    const [one] = frame.state.resources;
+    const elsewhere = { ...one!, resource: 'elsewhere', phase: 'degraded' as const };
+    const protectedOnly = { ...one!, resource: 'protected', phase: undefined };
+    const resources = [elsewhere, protectedOnly];
+    const forged = { ...frame, state: { ...frame.state, resources } };
+    let sent: unknown;
+    const watched = await openPage(
+      `${url}#resources?of=resource:elsewhere`,
+      {},
+      async (prepared) => {
+        await tells(prepared, forged);
+        await prepared.route('**/api/resources/elsewhere', (route) => {
+          sent = route.request().postDataJSON();
+          return route.fulfill({ json: { revision: 7 } });
+        });
+        await prepared.route('**/api/series?*', (route) => route.fulfill({ json: null }));
+      },
+    );
+    pages.push(watched);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Never degrade' }).click();
+    await page.getByText('Written as revision 7; all nodes take it over.').waitFor();
+    expect(sent).toEqual({ mode: 'disabled', level: null });
+    await page.getByRole('button', { name: 'protected', exact: true }).click();
+    await page.getByText('No route degrades under this name').waitFor();
+  });
+
   it('has what is known of a span in its table, the newest as well', async () => {
     const rate = Array.from({ length: 180 }, (_, minute) => (minute < 157 ? null : minute));
     const none = rate.map((one) => one && 0);

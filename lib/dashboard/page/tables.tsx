@@ -409,12 +409,12 @@ function ResourceActions({ frame, resource }: { frame: PageFrame; resource: stri
   const said = useSignal('');
   const level = useSignal(4);
   const row = resourceRows(frame).find((one) => one.resource === resource);
-  const since = row?.own?.sinceMs ?? null;
-  if (since === null || row?.phase === undefined) {
+  if (row?.phase === undefined) {
     return (
       <p class="note">No route degrades under this name, so there is nothing to hold or release.</p>
     );
   }
+  const since = row.own?.sinceMs ?? null;
   const send = (mode: string, at?: number): void => {
     ask<{ revision: number }>(`resources/${encodeURIComponent(resource)}`, {
       mode,
@@ -427,7 +427,8 @@ function ResourceActions({ frame, resource }: { frame: PageFrame; resource: stri
   return (
     <section aria-label="What operators can do">
       <h3 class="sub">
-        {resourceText(row, frame.state.nodeCount)} <span>{ago(frame.nowMs - since)}</span>
+        {resourceText(row, frame.state.nodeCount)}
+        {since !== null && <span>{ago(frame.nowMs - since)}</span>}
       </h3>
       {!frame.canWrite ? (
         <p class="note">This page is read only: nothing can be held or released from here.</p>
