@@ -43,7 +43,13 @@ beforeAll(async () => {
         },
         {
           write: { guard: open },
-          actions: [{ name: 'Ring', text: 'A bell.', run: () => 'It rang.' }],
+          actions: [
+            { name: 'Ring', text: 'A bell.', run: () => 'It rang.' },
+            {
+              ...{ name: 'Knock', text: 'A door.', link: 'https://example.com/code/door.ts' },
+              run: () => undefined,
+            },
+          ],
         },
       ),
     ),
@@ -478,7 +484,7 @@ describe('the page, in a browser', () => {
     expect(complaints.splice(0)).toContain(`asked for ${url}`);
   });
 
-  it('says which policy turns a key away, and runs the buttons of the application', async () => {
+  it('says which policy turns a key away', async () => {
     const page = await visit();
     await page.getByLabel('Why is this one limited?').fill('ann');
     await page.getByRole('button', { name: 'Look', exact: true }).click();
@@ -501,8 +507,27 @@ describe('the page, in a browser', () => {
       .getByText(/^search denied it \d+ times in the last minute/)
       .waitFor();
     expect(await page.getByLabel('Why is this one limited?').inputValue()).toBe('ann');
-    await page.getByRole('button', { name: 'Ring' }).click();
-    await page.getByText('A bell. It rang.').waitFor();
+  });
+
+  it('says what each button of the application does, before it is pressed as well', async () => {
+    const page = await visit('', { viewport: { width: 390, height: 844 } });
+    const bar = page.getByRole('region', { name: 'Try it' });
+    const heightOf = (name: string) =>
+      inPage(page, `document.querySelector('${name}').getBoundingClientRect().height`);
+    // One line, which scrolls.
+    expect(await heightOf('.action-bar')).toBeLessThan(60);
+    await bar.getByRole('button', { name: 'Ring' }).focus();
+    await bar.getByText('A bell.').waitFor();
+    await page.keyboard.press('Enter');
+    await bar.getByText('A bell. It rang.').waitFor();
+    await bar.getByRole('button', { name: 'What they do' }).click();
+    await bar.locator('dl').getByText('A bell.').waitFor();
+    const link = bar.getByRole('link', { name: 'door.ts' });
+    expect(await link.getAttribute('href')).toBe('https://example.com/code/door.ts');
+    await keepScreenshot(page, 'actions');
+    expect(await seriousFindings(page)).toEqual([]);
+    await bar.getByRole('button', { name: 'What they do' }).click();
+    await bar.locator('dl').waitFor({ state: 'detached' });
   });
 
   it('refuses a wrong change with its path, applies a right one node by node, and rolls it back', async () => {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { type SeriesState } from '../../observability/state.js';
-import { type PageFrame, type ShownPolicy } from '../frame.js';
+import { type PageFrame, type ShownAction, type ShownPolicy } from '../frame.js';
 import { CapacityCard, Rooms } from './capacity.js';
 import { lookAtBefore } from './config.js';
 import { Card, Empty, Legend, MoreButton, Pairs, Share, Table } from './card.js';
@@ -310,7 +310,9 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
 /** The buttons that the application has put here. */
 function ActionBar({ frame }: { readonly frame: PageFrame }) {
   const chosen = useSignal<string | null>(null);
+  const focused = useSignal<string | null>(null);
   const said = useSignal('');
+  const isOpen = useSignal(false);
   if (!frame.canWrite || frame.actions.length === 0) return null;
   const run = (name: string): void => {
     chosen.value = name;
@@ -320,38 +322,63 @@ function ActionBar({ frame }: { readonly frame: PageFrame }) {
       (error: ApiError) => chosen.value === name && (said.value = error.message),
     );
   };
-  const action = frame.actions.find(({ name }) => name === chosen.value);
+  const wanted = focused.value ?? chosen.value;
+  const action = frame.actions.find(({ name }) => name === wanted);
   return (
     <section class="action-bar" aria-label="Try it">
+      <b>Try it</b>
       <div class="actions">
-        <b>Try it</b>
-        {frame.actions.map((one) => (
+        {frame.actions.map(({ name, text: told }) => (
           <button
-            key={one.name}
+            key={name}
             class="ghost"
-            title={text(one.text)}
-            aria-pressed={one.name === chosen.value}
-            onClick={() => run(one.name)}
+            title={text(told)}
+            aria-pressed={name === chosen.value}
+            onClick={() => run(name)}
+            onFocus={() => (focused.value = name)}
+            onBlur={() => (focused.value = null)}
           >
-            {shown(one.name)}
+            {shown(name)}
           </button>
         ))}
       </div>
+      <button
+        class="plain"
+        aria-expanded={isOpen.value}
+        onClick={() => (isOpen.value = !isOpen.value)}
+      >
+        What they do
+      </button>
       <p role="status">
-        {action === undefined ? (
-          'Each button makes something happen for a while; what to look at is told here.'
-        ) : (
-          <>
-            {text(action.text)} {text(said.value)}{' '}
-            {action.link !== null && (
-              <a href={action.link} target="_blank" rel="noreferrer">
-                The code
-              </a>
-            )}
-          </>
-        )}
+        {action !== undefined && !isOpen.value && <ActionText of={action} />} {text(said.value)}
       </p>
+      {isOpen.value && (
+        <dl>
+          {frame.actions.map((one) => (
+            <div key={one.name}>
+              <dt>{shown(one.name)}</dt>
+              <dd>
+                <ActionText of={one} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
     </section>
+  );
+}
+
+/** What it does, and the file that does it. */
+function ActionText({ of: { text: told, link } }: { of: ShownAction }) {
+  return (
+    <>
+      {text(told)}{' '}
+      {link !== null && (
+        <a href={link} target="_blank" rel="noreferrer">
+          {shown(link.split('/').at(-1)!)}
+        </a>
+      )}
+    </>
   );
 }
 
