@@ -148,18 +148,12 @@ function Banners() {
       )}
       {link.value === 'refused' && (
         <p class="banner">
-          The server does not let you look any more.{' '}
-          <a href="./" onClick={() => location.reload()}>
-            Sign in again
-          </a>
+          The server does not let you look any more. <a href="./">Sign in again</a>
         </p>
       )}
       {outdated.value && (
         <p class="banner">
-          This page is of an earlier deployment.{' '}
-          <a href="./" onClick={() => location.reload()}>
-            Load the new one
-          </a>
+          This page is of an earlier deployment. <a href="./">Load the new one</a>
         </p>
       )}
     </div>

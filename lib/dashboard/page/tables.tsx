@@ -72,7 +72,8 @@ const WINDOW = 200;
 const ROW_HEIGHT = 33;
 
 interface TableProps<Row> {
-  readonly title: string;
+  /** What a row is. */
+  readonly one: 'policy' | 'node' | 'resource';
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
@@ -81,12 +82,13 @@ interface TableProps<Row> {
   readonly isOld?: (row: Row) => boolean;
   /** Those that are not among the rows, as these are the busiest. */
   readonly more?: number;
-  readonly empty: ComponentChildren;
+  /** What to do where there are none at all. */
+  readonly hint?: ComponentChildren;
 }
 
 /** Sortable, and filtered by what is typed. */
 function SortedTable<Row>(props: TableProps<Row>) {
-  const { title, rows, columns, keyOf, onOpen, isOld, more = 0, empty } = props;
+  const { one: kind, rows, columns, keyOf, onOpen, isOld, more = 0, hint } = props;
   const sortBy = useSignal(0);
   const isUp = useSignal(true);
   const scrolled = useSignal(0);
@@ -133,18 +135,19 @@ function SortedTable<Row>(props: TableProps<Row>) {
             The {count(more)} that decide less are not shown here.
           </Empty>
         ) : (
-          empty
+          <Empty title={rows.length > 0 ? `No ${kind} of that name.` : `There is no ${kind} yet.`}>
+            {rows.length > 0 ? 'Clear the filter to see all.' : hint}
+          </Empty>
         )
       ) : (
         <div
           class={isLong ? 'scroll long' : 'scroll'}
           tabIndex={0}
           role="group"
-          aria-label={title}
+          aria-label="Table"
           onScroll={(event) => (scrolled.value = event.currentTarget.scrollTop)}
         >
-          <table class="rows">
-            <caption class="hidden">{title}</caption>
+          <table class="rows" aria-labelledby="h-wide">
             <thead>
               <tr>
                 {columns.map((one, index) => (
@@ -228,12 +231,11 @@ export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
     <>
       <Card id="wide" title="Policies" note="limits by key: what is asked, and what is denied">
         <SortedTable
-          title="Policies"
+          one="policy"
           rows={rows}
           keyOf={(row) => row.name}
           more={frame.policyCount - frame.policies.length}
           onOpen={(row) => (opened.value = `policy:${row.name}`)}
-          empty={<Empty title="No policy of that name.">Clear the filter to see all.</Empty>}
           columns={columns}
         />
       </Card>
@@ -289,12 +291,11 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
     >
       {unseen !== null && <p class="answer">{text(unseen.said)}</p>}
       <SortedTable
-        title="Nodes"
+        one="node"
         rows={[...nodes, ...lost]}
         keyOf={({ node }) => node}
         isOld={(node) => lost.includes(node)}
         more={unseen === null ? seen - nodes.length : unseen.count - lost.length}
-        empty={<Empty title="No node of that name.">Clear the filter to see all.</Empty>}
         columns={columns}
       />
     </Card>
@@ -337,14 +338,14 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
         note="what is protected and what degrades; figures of all nodes"
       >
         <SortedTable
-          title="Resources"
+          one="resource"
           rows={rows}
           keyOf={({ resource }) => resource}
           onOpen={({ resource }) => (opened.value = `resource:${resource}`)}
-          empty={
-            <Empty title="No resource of that name.">
+          hint={
+            <>
               <code>@Protect('database')</code> and <code>@Degrade</code> make resources.
-            </Empty>
+            </>
           }
           columns={columns}
         />
