@@ -83,6 +83,12 @@ afterEach(async () => {
 const stateOf = async ({ get }: OpsApp): Promise<PageFrame> =>
   (await (await get('/ops/limits/api/state')).json()) as PageFrame;
 
+const alertsAt = (sinceMs: number) => (rule: string): Alert => ({
+  ...{ rule, series: 'total', severity: 'warning', state: 'firing', sinceMs },
+  ...{ value: 2, threshold: 1, text: 'It is so.', muted: false },
+  ...{ fingerprint: rule, nodeId: 'api-1', cluster: 'shop' },
+}); // oxfmt-ignore
+
 /** A frame in the place of what the application tells. */
 async function tells(page: Page, frame: PageFrame): Promise<void> {
   const body = `event: state\ndata: ${JSON.stringify(frame)}\n\n`;
@@ -181,11 +187,7 @@ describe('the page, in a browser', () => {
   it('says who decides, why and how much, also where all goes wrong at once', async () => {
     const frame = await stateOf(ops);
     const [total] = frame.state.series.filter(({ name }) => name === 'total');
-    const alert = (rule: string): Alert => ({
-      ...{ rule, series: 'total', severity: 'warning', state: 'firing', sinceMs: frame.nowMs },
-      ...{ value: 2, threshold: 1, text: 'It is so.', muted: false },
-      ...{ fingerprint: rule, nodeId: 'api-1', cluster: 'shop' },
-    });
+    const alert = alertsAt(frame.nowMs);
     const forged: PageFrame = {
       ...{ ...frame, scope: 'process', seenFrom: 'api-1', leftOut: 'without 2 of another version' },
       reached: 'here, not known of others',
@@ -257,6 +259,52 @@ describe('the page, in a browser', () => {
     await watched.page.getByText('3 other nodes cannot be seen.').waitFor();
     await keepScreenshot(watched.page, 'fleet-away');
     expect(await seriousFindings(watched.page)).toEqual([]);
+  });
+
+  it('says since when right behind what has been so, and what else is known behind that', async () => {
+    const frame = await stateOf(ops);
+    const sinceMs = frame.nowMs - 12 * 60_000;
+    const verdict = { ...frame.verdict, text: 'Most are turned away.', why: undefined, sinceMs };
+    const forged = { ...frame, verdict, aside: 'Redis answers.', news: '', unseen: null };
+    const why = 'all ask for more';
+    for (const one of [forged, { ...forged, verdict: { ...verdict, why } }]) {
+      const watched = await openPage(url, {}, (prepared) => tells(prepared, one));
+      pages.push(watched);
+      const said = await watched.page.locator('.say span').textContent();
+      const since = 'Since [^,]+, 12\\Wmin\\.';
+      const parts = one.verdict.why === undefined ? [since, 'Redis answers\\.'] : ['All ask for more\\.', since]; // oxfmt-ignore
+      expect(said!.trim()).toMatch(new RegExp(`^${parts.join(' ')}$`));
+    }
+  });
+
+  it('says whom alerts of one rule are of, and mutes those that fire', async () => {
+    const frame = await stateOf(ops);
+    const alert = alertsAt(frame.nowMs);
+    const over = { state: 'resolved', endedMs: frame.nowMs, text: 'total: qpsRise is over' } as const; // oxfmt-ignore
+    const alerts = [
+      ...[alert('denialRise'), { ...alert('denialRise'), series: 'app:search' }],
+      ...[alert('qpsRise'), { ...alert('qpsRise'), series: 'app:search' }].map((one) => {
+        return { ...one, ...over };
+      }),
+    ];
+    const forged = { ...frame, state: { ...frame.state, alerts } };
+    const sent: unknown[] = [];
+    const watched = await openPage(url, {}, async (prepared) => {
+      await tells(prepared, forged);
+      await prepared.route('**/api/mute', (route) => {
+        sent.push(route.request().postDataJSON());
+        return route.fulfill({ json: { done: true } });
+      });
+    });
+    pages.push(watched);
+    const rows = watched.page.locator('.alert-list li');
+    expect(await rows.last().locator('p').textContent()).toBe('all; also search');
+    await rows.first().getByRole('button', { name: 'Mute for an hour' }).click();
+    await rows.first().getByText('It is so.; also search; muted for an hour').waitFor();
+    expect(sent).toEqual([
+      { rule: 'denialRise', series: 'total', minutes: 60 },
+      { rule: 'denialRise', series: 'app:search', minutes: 60 },
+    ]);
   });
 
   it('names the node whose breaker is open, and keeps the mark of when it opened', async () => {

@@ -74,6 +74,8 @@ function rowsOf(alerts: readonly Alert[]): Row[] {
   return [...rows.values()];
 }
 
+const nameOf = ({ series }: Alert): string => shown(seriesTitle(series)) || 'all';
+
 function AlertRow({ row, nowMs, canWrite }: { row: Row; nowMs: number; canWrite: boolean }) {
   const said = useSignal('');
   const [alert, ...more] = row as [Alert, ...Alert[]];
@@ -111,10 +113,13 @@ function AlertRow({ row, nowMs, canWrite }: { row: Row; nowMs: number; canWrite:
         )}
       </span>
       <p>
-        {text(alertText(alert))}
-        {more.length > 0 &&
-          `; also ${more.map(({ series }) => shown(seriesTitle(series)) || 'all').join(', ')}`}
-        {said.value !== '' && ` (${said.value})`}
+        {[
+          text(alertText(alert)) || (more.length > 0 && nameOf(alert)),
+          more.length > 0 && `also ${more.map(nameOf).join(', ')}`,
+          said.value,
+        ]
+          .filter(Boolean)
+          .join('; ')}
       </p>
     </li>
   );

@@ -31,9 +31,11 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
       <div class="say">
         <strong>{inOneLine(text(verdict.text))}</strong>
         <span>
-          {sentence(text(verdict.why ?? frame.aside))}
+          {/* Of the verdict and its cause: what else is known stands behind it. */}
+          {verdict.why !== undefined && `${sentence(text(verdict.why))} `}
           {verdict.sinceMs !== undefined &&
-            ` Since ${time(verdict.sinceMs)}, ${inOneLine(span(frame.nowMs - verdict.sinceMs))}.`}
+            `Since ${time(verdict.sinceMs)}, ${inOneLine(span(frame.nowMs - verdict.sinceMs))}. `}
+          {verdict.why === undefined && sentence(text(frame.aside))}
           {frame.news !== '' && ` ${text(frame.news)}`}
           {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
         </span>
