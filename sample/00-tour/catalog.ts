@@ -15,10 +15,12 @@ const SLOW_MS = 1000;
 @Injectable()
 export class Catalog {
   private takesMs = USUAL_MS;
+  private end: NodeJS.Timeout | undefined;
 
   slowFor(seconds: number, takesMs = SLOW_MS): void {
     this.takesMs = takesMs;
-    setTimeout(() => (this.takesMs = USUAL_MS), seconds * 1000).unref();
+    clearTimeout(this.end);
+    this.end = setTimeout(() => (this.takesMs = USUAL_MS), seconds * 1000).unref();
   }
 
   @Protect('catalog-db')

@@ -18,11 +18,13 @@ export async function startInOneProcess(port: number): Promise<Shop | undefined>
   const redis = new InProcessRedis();
   const traffic = new Traffic();
   const nodes: ShopNode[] = [];
+  let comesBack: NodeJS.Timeout | undefined;
   const stage: Stage = {
     raise: (...args) => traffic.raise(...args),
     takeStoreAway: (seconds) => {
       redis.goAway();
-      setTimeout(() => redis.comeBack(), seconds * 1000).unref();
+      clearTimeout(comesBack);
+      comesBack = setTimeout(() => redis.comeBack(), seconds * 1000).unref();
     },
     slowDatabase: (seconds) => nodes.forEach(({ catalog }) => catalog.slowFor(seconds)),
   };

@@ -30,11 +30,13 @@ export async function startThreeProcesses(port: number): Promise<Shop | undefine
   const between = await RedisSwitch.before(redis.url);
   const traffic = new Traffic();
   const children: ChildProcess[] = [];
+  let comesBack: NodeJS.Timeout | undefined;
   const stage: Stage = {
     raise: (...args) => traffic.raise(...args),
     takeStoreAway: (seconds) => {
       between.turn('off');
-      setTimeout(() => between.turn('on'), seconds * 1000).unref();
+      clearTimeout(comesBack);
+      comesBack = setTimeout(() => between.turn('on'), seconds * 1000).unref();
     },
     slowDatabase: (seconds) => children.forEach((child) => child.send({ slowFor: seconds })),
   };

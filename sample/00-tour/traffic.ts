@@ -31,7 +31,7 @@ const LINES = 4;
  */
 export class Traffic {
   private readonly lines = new Map<string, Socket>();
-  private readonly factors = new Map<Kind, number>();
+  private readonly raised = new Map<Kind, { readonly factor: number }>();
   private readonly owed = new Map<Kind, number>();
   private seed = 7;
   private turns = 0;
@@ -51,11 +51,12 @@ export class Traffic {
     for (const line of this.lines.values()) line.destroy();
   }
 
-  /** So many times as much of that kind, for a while. */
+  /** So many times as much of these, for a while: what is asked for last holds, and to its own end. */
   raise(kinds: readonly Kind[], factor: number, seconds: number): void {
-    for (const kind of kinds) this.factors.set(kind, factor);
+    const raise = { factor };
+    for (const kind of kinds) this.raised.set(kind, raise);
     setTimeout(() => {
-      for (const kind of kinds) this.factors.delete(kind);
+      for (const kind of kinds) if (this.raised.get(kind) === raise) this.raised.delete(kind);
     }, seconds * 1000).unref();
   }
 
@@ -66,7 +67,7 @@ export class Traffic {
     const sinceMs = now - this.startedMs;
     const wave = Math.min(1, sinceMs / RISE_MS) * (1 + 0.06 * Math.sin(sinceMs / 9000));
     for (const kind of KINDS) {
-      const perSecond = STEADY[kind] * wave * (this.factors.get(kind) ?? 1);
+      const perSecond = STEADY[kind] * wave * (this.raised.get(kind)?.factor ?? 1);
       let owed = (this.owed.get(kind) ?? 0) + perSecond * seconds;
       for (; owed >= 1; owed--) this.ask(kind);
       this.owed.set(kind, owed);

@@ -53,6 +53,31 @@ describe('the traffic of the tour', () => {
     expect(asked()).toBeGreaterThan(2000);
     traffic.stop();
   });
+
+  it('asks for more until the end of what a button said last', () => {
+    vi.useFakeTimers({
+      toFake: ['setInterval', 'clearInterval', 'setTimeout', 'performance'],
+    });
+    const ask = vi.spyOn(Traffic.prototype as unknown as { ask(): void }, 'ask');
+    ask.mockImplementation(() => undefined);
+    const traffic = new Traffic();
+    traffic.start(['http://127.0.0.1:1']);
+    vi.advanceTimersByTime(5000);
+    const inASecond = (): number => {
+      ask.mock.calls.length = 0;
+      vi.advanceTimersByTime(1000);
+      return ask.mock.calls.length;
+    };
+    const steady = inASecond();
+    traffic.raise(['search'], 6, 10);
+    vi.advanceTimersByTime(8000);
+    traffic.raise(['search'], 6, 10);
+    vi.advanceTimersByTime(8000);
+    expect(inASecond()).toBeGreaterThan(2 * steady);
+    vi.advanceTimersByTime(2000);
+    expect(inASecond()).toBeLessThan(1.2 * steady);
+    traffic.stop();
+  });
 });
 
 describe('a node of the tour', () => {
