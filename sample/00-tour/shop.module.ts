@@ -71,8 +71,8 @@ function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
       slow: '300ms',
       recovery: {
         // The breaker judges the database, at half of its calls; the page gives up at more than that, and never for answers
-        // that are merely slow, or it would keep the calls away that open the breaker.
-        ...{ window: '5s', minCalls: 10, errorRate: 0.75, tolerance: 0.2 },
+        // that are merely slow (a rate above 1), or it would keep the calls away that open the breaker.
+        ...{ window: '5s', minCalls: 10, errorRate: 0.75, slowRate: 2, tolerance: 0.2 },
         // The library waits ten seconds between two probes and for each stage; here people are watching.
         ...{ probeInterval: '1s', stageMin: '2s', minSamples: 3, stageMax: '6s' },
       },
