@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { portFrom } from '../support/listen.js';
 import { startNode } from './shop-node.js';
 import { stageOver } from './stage.js';
-import { type Told } from './three-processes.js';
+import { type Order, type Told } from './three-processes.js';
 
 const tell = (told: Told): void => void process.send!(told);
 
@@ -11,7 +11,17 @@ process.on('SIGINT', () => {});
 const { NODE_ID: nodeId, REDIS_URL: url, PORT: port } = process.env;
 // Three nodes, Redis and their callers share one machine: what is late here is the machine.
 const store = { type: 'redis', url: url!, decisionTimeout: '500ms' } as const;
-const { app, catalog, address } = await startNode(nodeId!, portFrom(port), store, stageOver(tell));
+const addresses: string[] = [];
+const at = { nodeId: nodeId!, port: portFrom(port) };
+const { app, catalog, address } = await startNode({
+  ...at,
+  store,
+  addresses,
+  stage: stageOver(tell),
+});
 process.once('disconnect', () => void app.close());
-process.on('message', ({ slowFor }: { slowFor: number }) => catalog.slowFor(slowFor));
+process.on('message', (order: Order) => {
+  if ('slowFor' in order) catalog.slowFor(order.slowFor);
+  else addresses.push(...order.addresses);
+});
 tell({ address });

@@ -18,6 +18,7 @@ export async function startInOneProcess(port: number): Promise<Shop | undefined>
   const redis = new InProcessRedis();
   const traffic = new Traffic();
   const nodes: ShopNode[] = [];
+  const addresses: string[] = [];
   let comesBack: NodeJS.Timeout | undefined;
   const stage: Stage = {
     raise: (...args) => traffic.raise(...args),
@@ -35,14 +36,15 @@ export async function startInOneProcess(port: number): Promise<Shop | undefined>
   for (const [index, nodeId] of NODES.entries()) {
     // All three share one event loop with their callers: what is late here is the loop.
     const store = redis.store({ decisionTimeout: '1s' });
-    const node = await startNode(nodeId, index === 0 ? port : 0, store, stage);
+    const at = { nodeId, port: index === 0 ? port : 0 };
+    const node = await startNode({ ...at, store, stage, addresses });
     if (node.address === undefined) {
       await stop();
       return undefined;
     }
     nodes.push(node);
+    addresses.push(node.address);
   }
-  const addresses = nodes.map(({ address }) => address!);
   traffic.start(addresses);
   return { address: addresses[0]!, stop };
 }

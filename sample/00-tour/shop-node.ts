@@ -18,15 +18,19 @@ export interface ShopNode {
   readonly address: string | undefined;
 }
 
-export async function startNode(
-  nodeId: string,
-  port: number,
-  store: StoreInput,
-  stage: Stage,
-): Promise<ShopNode> {
+export interface NodeStart {
+  readonly nodeId: string;
+  readonly port: number;
+  readonly store: StoreInput;
+  readonly stage: Stage;
+  /** Of all nodes; whoever starts them fills them in. */
+  readonly addresses: readonly string[];
+}
+
+export async function startNode({ port, stage, ...settings }: NodeStart): Promise<ShopNode> {
   const actions = buttonsFor(stage, () => app.get(RateLimitConfig));
   const app: INestApplication = await NestFactory.create(
-    ShopModule.on({ nodeId, store, actions }),
+    ShopModule.on({ ...settings, actions }),
     new FastifyAdapter(),
     { logger: quietLogger, abortOnError: false },
   );

@@ -1,16 +1,23 @@
-import { Controller, Get, Header, Param, Post } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Param, Post } from '@nestjs/common';
 import { Degrade, RateLimit } from 'nestjs-weir';
 import { Catalog, type Product } from './catalog.js';
+import { welcome } from './welcome.js';
+
+/** Of all nodes, once they are known. */
+export const ADDRESSES = Symbol('addresses of the nodes');
 
 /** Three apps that share a capacity, two limits by key, and a page that is still there when its database is not. */
 @Controller()
 export class ShopController {
-  constructor(private readonly catalog: Catalog) {}
+  constructor(
+    private readonly catalog: Catalog,
+    @Inject(ADDRESSES) private readonly addresses: readonly string[],
+  ) {}
 
   @Get()
   @Header('content-type', 'text/html; charset=utf-8')
   welcome(): string {
-    return '<!doctype html><title>shop</title><p>The dashboard is at <a href="weir/">weir/</a>.</p>';
+    return welcome(this.addresses);
   }
 
   @Get('checkout')

@@ -6,18 +6,20 @@ import {
   type DashboardAction,
 } from 'nestjs-weir/dashboard';
 import { Catalog } from './catalog.js';
-import { ShopController } from './shop.controller.js';
+import { ADDRESSES, ShopController } from './shop.controller.js';
 
 export interface NodeSettings {
   readonly nodeId: string;
   readonly store: StoreInput;
   readonly actions: readonly DashboardAction[];
+  /** Of all nodes, api-1 first; they are filled in as soon as all listen. */
+  readonly addresses: readonly string[];
 }
 
 /** One node of the shop: its limits, and the page that shows them. */
 @Module({})
 export class ShopModule {
-  static on({ nodeId, store, actions }: NodeSettings): DynamicModule {
+  static on({ nodeId, store, actions, addresses }: NodeSettings): DynamicModule {
     return {
       module: ShopModule,
       imports: [
@@ -30,7 +32,7 @@ export class ShopModule {
         }),
       ],
       controllers: [ShopController],
-      providers: [Catalog],
+      providers: [Catalog, { provide: ADDRESSES, useValue: addresses }],
     };
   }
 }

@@ -24,6 +24,9 @@ const SMALL = [
 /** What a node tells this process: where it listens, once, and then what its buttons want. */
 export type Told = { readonly address: string | undefined } | StageCall;
 
+/** What this process tells a node: where all listen, once, and when its database is to be slow. */
+export type Order = { readonly addresses: readonly string[] } | { readonly slowFor: number };
+
 /** Three processes on a real Redis, behind a switch; this one makes the traffic. Undefined if the port is taken. */
 export async function startThreeProcesses(port: number): Promise<Shop | undefined> {
   const redis = await startRedis();
@@ -38,7 +41,10 @@ export async function startThreeProcesses(port: number): Promise<Shop | undefine
       clearTimeout(comesBack);
       comesBack = setTimeout(() => between.turn('on'), seconds * 1000).unref();
     },
-    slowDatabase: (seconds) => children.forEach((child) => child.send({ slowFor: seconds })),
+    slowDatabase: (seconds) => orderAll({ slowFor: seconds }),
+  };
+  const orderAll = (order: Order): void => {
+    for (const child of children) if (child.connected) child.send(order);
   };
   const stop = async (): Promise<void> => {
     traffic.stop();
@@ -68,8 +74,10 @@ export async function startThreeProcesses(port: number): Promise<Shop | undefine
     await stop();
     return undefined;
   }
-  traffic.start(addresses as string[]);
-  return { address: addresses[0]!, stop };
+  const known = addresses as string[];
+  orderAll({ addresses: known });
+  traffic.start(known);
+  return { address: known[0]!, stop };
 }
 
 /** Undefined if it does not come to listen; it has said why. */

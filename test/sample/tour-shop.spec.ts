@@ -7,6 +7,7 @@ import { RateLimitMonitor } from 'nestjs-weir';
 import { Catalog } from '../../sample/00-tour/catalog.js';
 import { Traffic } from '../../sample/00-tour/traffic.js';
 import { ShopModule } from '../../sample/00-tour/shop.module.js';
+import { runToEnd } from '../setup/run-to-end.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { spawnOwned, stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
@@ -82,14 +83,38 @@ describe('the traffic of the tour', () => {
 
 describe('a node of the tour', () => {
   let app: NestFastifyApplication;
+  const addresses: string[] = [];
   beforeAll(async () => {
     const settings = { nodeId: 'api-1', store: { type: 'memory' }, actions: [] } as const;
-    app = await NestFactory.create(ShopModule.on(settings), new FastifyAdapter(), {
-      logger: false,
-    });
-    await app.init();
+    app = await NestFactory.create(
+      ShopModule.on({ ...settings, addresses }),
+      new FastifyAdapter(),
+      { logger: false },
+    );
+    await app.listen(0, '127.0.0.1');
+    addresses.push(await app.getUrl());
   });
   afterAll(() => app.close());
+
+  it('says at GET / what to try, in lines that work as they stand', async () => {
+    const page = (await app.inject({ url: '/' })).body;
+    expect(page).not.toContain('<script');
+    expect(page).toContain('<a href="weir/">The dashboard</a>');
+    const lines = [...page.matchAll(/<pre>(.*?)<\/pre>/gs)].flatMap(([, text]) =>
+      text!.split('\n'),
+    );
+    const written: string[] = [];
+    for (const line of lines) {
+      written.push((await runToEnd('sh', ['-c', line], { cwd: root })).stdout);
+    }
+    const [search, checkout, reports, logins, login, products] = written;
+    expect(search).toMatch(/^HTTP\/1.1 200[\s\S]*ratelimit: "search-user";r=\d+/);
+    expect(checkout).toMatch(/ 40 200$/m);
+    expect(reports).toMatch(/ \d+ 200$/m);
+    expect(logins!.trim().split('\n')).toEqual([...Array(5).fill('201'), '429', '429']);
+    expect(login).toMatch(/^HTTP\/1.1 429[\s\S]*retry-after: \d+/);
+    expect(products).toMatch(/^(?:200 0\.\d+\n){9}$/);
+  });
 
   it('opens the breaker of a slow database, also where answers were late before', async () => {
     const catalog = app.get(Catalog);
