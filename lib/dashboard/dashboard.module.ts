@@ -6,7 +6,7 @@ import {
   type NestModule,
   type OnModuleInit,
 } from '@nestjs/common';
-import { ApplicationConfig, type AbstractHttpAdapter, type HttpAdapterHost } from '@nestjs/core';
+import { ApplicationConfig, type HttpAdapterHost } from '@nestjs/core';
 import { ModuleMissingError } from '../common/errors.js';
 import { RateLimitConfig } from '../config/rate-limit-config.js';
 import { Degradation } from '../degradation/degradation.js';
@@ -59,7 +59,7 @@ class DashboardHeaders {
   /** Before any route is registered, when the prefix is known. */
   mount(): void {
     // A microservice that stands alone has null there, whatever the types say.
-    const adapter = (this.adapterHost?.httpAdapter ?? undefined) as AbstractHttpAdapter | undefined;
+    const adapter = this.adapterHost?.httpAdapter ?? undefined;
     if (adapter === undefined) return;
     const path = pathWithPrefix(this.path, this.config);
     adapter.use(path, (_request: unknown, response: ServerResponse, next: Next) => {
