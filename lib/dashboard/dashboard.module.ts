@@ -1,4 +1,4 @@
-import { type ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse } from 'node:http';
 import {
   Inject,
   Module,
@@ -16,6 +16,7 @@ import { Monitor, RateLimitMonitor } from '../observability/monitor.js';
 import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONAL_ADAPTER, provide } from '../requests/module-tokens.js';
+import { type FastifyHooks } from '../transports/http/line-server.js';
 import { protect } from './answers.js';
 import { Dashboard } from './dashboard.js';
 import { DashboardLog } from './dashboard.log.js';
@@ -48,6 +49,13 @@ class DashboardPath implements OnModuleInit {
 
 type Next = (error?: unknown) => void;
 
+/** Whether a request is for a path or what is below it. */
+function isBelow(path: string, url: string): boolean {
+  const after = url.charCodeAt(path.length);
+  // The end, a slash or a question mark.
+  return url.startsWith(path) && (Number.isNaN(after) || after === 47 || after === 63);
+}
+
 /** Gives all that is answered at the path of the page and below it the headers of the page. */
 class DashboardHeaders {
   constructor(
@@ -62,11 +70,18 @@ class DashboardHeaders {
     const adapter = this.adapterHost?.httpAdapter ?? undefined;
     if (adapter === undefined) return;
     const path = pathWithPrefix(this.path, this.config);
+    if (adapter.getType() === 'fastify') {
+      // Its middleware is matched by a pattern, for every request of the application; this is one comparison.
+      adapter.getInstance<FastifyHooks>().addHook('onRequest', (request, reply, done) => {
+        if (isBelow(path, request.raw.url ?? '')) protect(reply.raw);
+        done();
+      });
+      return;
+    }
     adapter.use(path, (_request: unknown, response: ServerResponse, next: Next) => {
       protect(response);
       next();
     });
-    if (adapter.getType() !== 'express') return;
     // The body parsers of Express come first, and after an error it goes on with what takes one.
     const afterError = (error: unknown, _: unknown, response: ServerResponse, next: Next): void => {
       protect(response);

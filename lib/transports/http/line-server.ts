@@ -18,7 +18,7 @@ import { Refusals } from './refusal.js';
 type ServerListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** The part of Fastify that a hook needs. */
-interface FastifyHooks {
+export interface FastifyHooks {
   addHook(
     name: 'onRequest',
     hook: (
