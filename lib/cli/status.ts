@@ -5,7 +5,8 @@ import { limitsOf } from '../config/schema/limits-of.js';
 import { windowMsOf } from '../limiter/bound-limit.js';
 import { checkPolicy } from '../limiter/policy-options.js';
 import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
-import { fleetStateOf } from '../observability/fleet/fleet.js';
+import { decodeMerged, unreadableText } from '../observability/fleet/merged.js';
+import { type Unreadable } from '../observability/fleet/snapshot.js';
 import { type FleetState } from '../observability/state.js';
 import { percent } from '../observability/figures.js';
 import {
@@ -45,7 +46,8 @@ export const status: Command = {
       const { quota, processes } = await quotaStatus(store, clusterId);
       const { orders } = await ordersOf(store).read();
       const held = heldResources(stored);
-      const fleet = await readFleet(store);
+      const found = await readFleet(store);
+      const fleet = typeof found === 'string' ? null : found;
       if (values.json) {
         const revision = stored?.revision ?? 0;
         const waiting = stored?.staged ?? [];
@@ -60,6 +62,7 @@ export const status: Command = {
         tellHeld(held, output);
         tellOrders(orders, output);
         tellQuota({ clusterId, quota, processes: processes ?? {}, fleet }, output);
+        if (typeof found === 'string') output.log(`\nnow: not known, ${unreadableText(found)}`);
         if (fleet !== null) tellFleet(fleet, documentIn(stored), output);
       }
       return DONE;
@@ -68,12 +71,16 @@ export const status: Command = {
 };
 
 /** The figures that processes have written lately; null if they have not. */
-async function readFleet({ connection, prefix, clock }: OpenStore): Promise<FleetState | null> {
+async function readFleet({
+  connection,
+  prefix,
+  clock,
+}: OpenStore): Promise<FleetState | Unreadable | null> {
   const { client } = connection;
   const board = new RedisBoard({ client, prefix }, clock);
   try {
     const text = await board.peek('merged');
-    return (text === undefined ? undefined : fleetStateOf(text)) ?? null;
+    return text === undefined ? null : decodeMerged(text);
   } finally {
     board.close();
   }

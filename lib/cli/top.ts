@@ -1,7 +1,8 @@
 import { type Cancel, type Clock } from '../common/clock.js';
 import { StoreUnavailableError, withoutSecrets } from '../common/errors.js';
 import { withoutSteering } from '../common/quoted.js';
-import { fleetStateOf } from '../observability/fleet/fleet.js';
+import { decodeMerged, unreadableText } from '../observability/fleet/merged.js';
+import { type Unreadable } from '../observability/fleet/snapshot.js';
 import { type FleetState } from '../observability/state.js';
 import { verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
@@ -42,10 +43,10 @@ export const top: Command = {
       const { client } = connection;
       const board = new RedisBoard({ client, prefix }, clock);
       try {
-        const read = async (): Promise<FleetState | undefined> => {
+        const read = async (): Promise<Seen> => {
           await board.set('watch', '1', WATCH_KEPT_MS);
           const text = await board.get('merged');
-          return text === undefined ? undefined : fleetStateOf(text);
+          return text === undefined ? undefined : decodeMerged(text);
         };
         const isOnce = values.once === true || (!values.json && !terminal.isTerminal);
         if (isOnce) return showOnce(await read(), values.json === true, output);
@@ -58,18 +59,26 @@ export const top: Command = {
   },
 };
 
-function showOnce(fleet: FleetState | undefined, isJson: boolean, output: Output): number {
+/** The figures that processes have written lately. */
+type Seen = FleetState | Unreadable | undefined;
+
+function showOnce(seen: Seen, isJson: boolean, output: Output): number {
+  const fleet = typeof seen === 'string' ? undefined : seen;
   if (isJson) output.log(fleet === undefined ? 'null' : jsonOf(fleet));
   else if (fleet !== undefined) output.log(topText({ ...FIRST, fleet, rates: [rateOf(fleet)] }));
   if (fleet !== undefined) return DONE;
-  output.error('No process has written figures in the last seconds (is one running, with this --prefix?).'); // oxfmt-ignore
+  output.error(
+    typeof seen === 'string'
+      ? `Nothing can be shown: ${unreadableText(seen)}.`
+      : 'No process has written figures in the last seconds (is one running, with this --prefix?).',
+  );
   return FAILED;
 }
 
 const jsonOf = (fleet: FleetState): string => JSON.stringify({ verdict: verdict(fleet), ...fleet });
 
 interface LinesDeps {
-  readonly read: () => Promise<FleetState | undefined>;
+  readonly read: () => Promise<Seen>;
   readonly clock: Pick<Clock, 'after'>;
   readonly terminal: Pick<Terminal, 'onEnd'>;
   readonly output: Output;
@@ -86,7 +95,8 @@ export async function writeLines({ read, clock, terminal, output }: LinesDeps): 
   let toldMs = 0;
   try {
     while (code === undefined) {
-      const fleet = await read();
+      const seen = await read();
+      const fleet = typeof seen === 'string' ? undefined : seen;
       if (fleet !== undefined && fleet.atMs !== toldMs) output.log(jsonOf(fleet));
       toldMs = fleet?.atMs ?? 0;
       await new Promise<void>((resolve) => {
@@ -128,7 +138,7 @@ export class Top {
   private end: (code: number) => void = () => {};
 
   constructor(
-    private readonly read: () => Promise<FleetState | undefined>,
+    private readonly read: () => Promise<Seen>,
     private readonly terminal: Terminal,
     private readonly clock: Pick<Clock, 'now' | 'every'>,
   ) {
@@ -160,8 +170,8 @@ export class Top {
     if (this.isReading || this.state.isPaused) return;
     this.isReading = true;
     try {
-      const fleet = await this.read();
-      if (!this.state.isPaused) this.take(fleet);
+      const seen = await this.read();
+      if (!this.state.isPaused) this.take(seen);
     } catch (error) {
       const fault = error instanceof StoreUnavailableError ? error.message : String(error);
       this.change({ fault: withoutSecrets(withoutSteering(fault)), ageS: this.ageS() });
@@ -170,10 +180,13 @@ export class Top {
     }
   }
 
-  private take(fleet: FleetState | undefined): void {
+  private take(fleet: Seen): void {
     const { rates, fleet: before } = this.state;
     // The last frame stays, and is known to be old.
-    if (fleet === undefined) return this.change({ fault: undefined, ageS: this.ageS() });
+    if (fleet === undefined || typeof fleet === 'string') {
+      const fault = fleet && unreadableText(fleet);
+      return this.change({ fault, ageS: this.ageS() });
+    }
     const isNew = fleet.atMs !== before?.atMs;
     if (isNew) this.heardMicros = this.clock.now();
     const seen = isNew ? [...rates, rateOf(fleet)].slice(-MOST_RATES) : rates;

@@ -264,7 +264,10 @@ function fakeProcess({ env = {}, isTTY = true } = {}) {
 function started(env: Record<string, string> = {}) {
   const fake = fakeProcess({ env });
   const clock = new ManualClock();
-  const seen = { fleet: FLEET as FleetState | undefined, fault: undefined as Error | undefined };
+  const seen = {
+    fleet: FLEET as FleetState | 'damaged' | undefined,
+    fault: undefined as Error | undefined,
+  };
   const read = () =>
     seen.fault === undefined ? Promise.resolve(seen.fleet) : Promise.reject(seen.fault);
   const ended = new Top(read, terminalOf(fake.process), clock).run();
@@ -366,6 +369,19 @@ describe('weir top on a terminal', () => {
     await top.ended;
   });
 
+  it('keeps the last figures as well while those that are there cannot be read, and says so', async () => {
+    const top = started();
+    await settle();
+    top.seen.fleet = 'damaged';
+    for (let second = 0; second < 2; second++) await top.second();
+    expect(top.writes.join('')).toMatch(
+      /last heard \d s ago: the figures that are there are damaged/,
+    );
+    expect(top.writes[1]).toContain('Search loses most');
+    top.type('q');
+    await top.ended;
+  });
+
   it('has colours, and none with NO_COLOR', async () => {
     for (const [env, has] of [
       [{}, true],
@@ -447,6 +463,18 @@ describe('weir top elsewhere', () => {
     expect(await stand.json('top', '--once')).toMatchObject({
       verdict: { text: verdict(FLEET).text, why: verdict(FLEET).why },
     });
+    const kept = await client.get('weir:{monitor}:merged');
+    for (const [text, said] of [
+      ['{"v":1,"nodes":[],"series":[]}', 'the figures that are there are damaged'],
+      ['{"v":2}', 'the figures that are there are of another version of nestjs-weir'],
+    ] as const) {
+      await board.set('merged', text, 60_000);
+      const once = { code: 1, err: `Nothing can be shown: ${said}.\n` };
+      expect(await stand.weir('top', '--once')).toMatchObject(once);
+      expect((await stand.weir('status')).out).toContain(`\nnow: not known, ${said}\n`);
+      expect(await stand.json('status')).toMatchObject({ fleet: null });
+    }
+    await board.set('merged', kept!, 60_000);
     const status = await stand.weir('status');
     expect(status.out).not.toContain('\nsince: ');
     const marks = [{ atMs: 3_720_000, kind: 'overload', text: 'overload begins' }];

@@ -7,6 +7,8 @@ import {
   type MonitorState,
   type ShownKey,
 } from '../../lib/observability/state.js';
+import { decodeMerged } from '../../lib/observability/fleet/merged.js';
+import { damagedStates } from '../observability/damaged-states.js';
 import { quietFleet } from '../observability/snapshots.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -102,7 +104,8 @@ function stand() {
   const mergedRevision = (revision: number, behind = 0, heard = 4): void => {
     known.fleet = { ...known.fleet!, config: { revision, behind, heard } };
   };
-  return { policyNames, revise, mergedRevision, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  const show = (shown: FleetState): void => void (known.fleet = shown);
+  return { show, policyNames, revise, mergedRevision, clock, goAway, comeBack, merge, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -186,6 +189,19 @@ describe('a frame of the page', () => {
       'on 1 of 4 nodes, 2 are silent',
       '1 of 4 nodes has an earlier configuration',
     ]);
+  });
+
+  it('is made of whatever passes as a fleet', async () => {
+    const { frames, show } = stand();
+    let seen = 0;
+    for (const { path, text } of damagedStates()) {
+      const fleet = decodeMerged(text);
+      if (typeof fleet === 'string') continue;
+      show(fleet);
+      seen++;
+      await frames.frame().catch((error: unknown) => expect.fail(`${path}: ${String(error)}`));
+    }
+    expect(seen).toBeGreaterThan(100);
   });
 
   it('says nothing of others where it does not hear of them', async () => {

@@ -499,6 +499,17 @@ describe('Fleet', () => {
     for (const count of written.values()) expect(count).toBeGreaterThanOrEqual(35);
   });
 
+  it('shows none of what somebody else has put in the place of the fleet, and says so', async () => {
+    const { fleets, seconds, leaders, board, failed } = stage();
+    await seconds(20);
+    const follower = [...fleets].find(([name]) => !leaders().includes(name))![1];
+    await board.set('merged', '{"v":1,"nodes":[],"series":[]}', 1e9);
+    expect(await follower.state()).toBeUndefined();
+    expect(failed.map(String)).toEqual(['Error: the figures that are there are damaged']);
+    await seconds(6);
+    expect((await follower.state())!.nodeCount).toBe(3);
+  });
+
   it('counts what is on the board and none of ours, and goes on', async () => {
     const { seconds, leaders, board, fleets } = stage();
     await board.write('forged', 'x'.repeat(1_000_000), 1e9);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Alert } from '../../lib/observability/alerts/alert.js';
-import { fleetStateOf } from '../../lib/observability/fleet/fleet.js';
+import { decodeMerged } from '../../lib/observability/fleet/merged.js';
 import { type FleetState } from '../../lib/observability/state.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { startRedis, stopAll, until, withRedis } from '../support/index.js';
@@ -30,7 +30,7 @@ describe('three processes on one Redis', () => {
     const merged = (): Promise<FleetState | undefined> =>
       withRedis(redis.port, async (client) => {
         const text = await client.get('weir:{monitor}:merged');
-        return text === null ? undefined : fleetStateOf(text);
+        return text === null ? undefined : (decodeMerged(text) as FleetState);
       });
     const fired = (): string[] =>
       told.filter(({ alert }) => alert.rule === 'breakerOpen').map(({ alert }) => alert.state);

@@ -1,9 +1,11 @@
+import { type FleetState } from '../../lib/observability/state.js';
 import { LogLinear } from '../../lib/common/histogram.js';
 import { type Alert } from '../../lib/observability/alerts/alert.js';
 import { logSink } from '../../lib/observability/alerts/sinks/log.js';
 import { payloadOf } from '../../lib/observability/alerts/sinks/payloads.js';
 import { textOf } from '../../lib/observability/export/text.js';
-import { Fleet, fleetStateOf } from '../../lib/observability/fleet/fleet.js';
+import { Fleet } from '../../lib/observability/fleet/fleet.js';
+import { decodeMerged } from '../../lib/observability/fleet/merged.js';
 import { encodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
 import { OTHER, Reading, SeriesTable } from '../../lib/observability/series-table.js';
 import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
@@ -61,7 +63,7 @@ describe('a large service', () => {
     const merged = (await board.get('merged'))!;
     expect(failed).toEqual([]);
     expect(Buffer.byteLength(merged)).toBeLessThanOrEqual(65_536);
-    const state = fleetStateOf(merged)!;
+    const state = decodeMerged(merged) as FleetState;
     expect(state.nodeCount).toBe(1000);
     expect(state.series.slice(0, 2).map(({ name }) => name)).toEqual(['total', 'store']);
   });

@@ -16,6 +16,7 @@ import {
 import { FleetMarks } from './fleet-marks.js';
 import { FleetHistory } from './history.js';
 import { FleetMerge } from './merge.js';
+import { decodeMerged, encodeMerged, unreadableText } from './merged.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
 /** Time between two writes of figures: less while somebody looks, more where many nodes write theirs alone. */
@@ -43,7 +44,6 @@ const PER_TURN = 25;
 /** Large ones, or a busy machine: the rest of them waits for the next turn. */
 const TURN_MICROS = 1000;
 const MOST_NODES_SHOWN = 200;
-const MOST_MERGED_BYTES = 65_536;
 const SECOND_MICROS = 1_000_000;
 /** Ticks come when a second begins, or a moment before: a turn is of whole seconds, so that none is skipped for that. */
 const EARLY_MICROS = 250_000;
@@ -151,7 +151,9 @@ export class Fleet {
       if (this.isLeading && this.own !== undefined) return this.own;
       if (this.read !== undefined && now - this.read.atMicros < 1_000_000) return this.read.state;
       const text = await board.get('merged');
-      this.read = { state: text === undefined ? undefined : fleetStateOf(text), atMicros: now };
+      const found = text === undefined ? undefined : decodeMerged(text);
+      if (typeof found === 'string') this.deps.failed(new Error(unreadableText(found)));
+      this.read = { state: typeof found === 'string' ? undefined : found, atMicros: now };
       if (this.read.state !== undefined) this.history.seen(this.read.state);
       return this.read.state;
     } catch (error) {
@@ -342,7 +344,7 @@ export class Fleet {
     merge.end(epochMicros - SECOND_MICROS, (now - this.mergedAt) / 1000);
     this.mergedAt = now;
     this.own = await this.stateOfFleet(merge, epochMicros);
-    await board.set('merged', textOf(this.own), this.keptMs);
+    await board.set('merged', encodeMerged(this.own), this.keptMs);
     await this.history.keep(merge, epochMicros - SECOND_MICROS);
   }
 
@@ -380,38 +382,4 @@ function watchedPeriodMs(nodes: number): number {
 function quietPeriodMs(nodes: number): number {
   const period = Math.ceil(nodes / QUIET_WRITES_PER_SECOND) * 1000;
   return Math.min(LONGEST_PERIOD_MS, Math.max(PERIOD_MS, period));
-}
-
-/** The ends of lists that do not fit are left out, the quietest series first. */
-function textOf(state: FleetState): string {
-  const [total, store, ...named] = state.series;
-  const byRate = named.sort((one, other) => other.rate - one.rate);
-  let shown: FleetState = { ...state, series: [total!, store!, ...byRate] };
-  let text = JSON.stringify({ v: 1, ...shown });
-  while (Buffer.byteLength(text) > MOST_MERGED_BYTES && shown.series.length > LEAST_SHOWN) {
-    const { nodes, series, alerts, resources, marks, quota } = shown;
-    shown = {
-      ...shown,
-      ...{ nodes: half(nodes), series: half(series), alerts: half(alerts) },
-      // The latest of them.
-      ...{ resources: half(resources), marks: marks.slice(-half(marks).length) },
-      quota: quota && { ...quota, apps: half(quota.apps) },
-    };
-    text = JSON.stringify({ v: 1, ...shown });
-  }
-  return text;
-}
-
-const LEAST_SHOWN = 4;
-const half = <T>(list: readonly T[]): readonly T[] => list.slice(0, Math.ceil(list.length / 2));
-
-/** Undefined for a text of another version, or of somebody else. */
-export function fleetStateOf(text: string): FleetState | undefined {
-  try {
-    const { v, ...state } = JSON.parse(text) as { v: number } & FleetState;
-    const isWhole = v === 1 && Array.isArray(state.nodes) && Array.isArray(state.series);
-    return isWhole ? state : undefined;
-  } catch {
-    return undefined;
-  }
 }
