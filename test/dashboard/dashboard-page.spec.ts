@@ -157,6 +157,27 @@ describe('the page, in a browser', () => {
     },
   );
 
+  it('leaves the tabs and the buttons beside them in place, whatever stands before them', async () => {
+    const frame = await stateOf(ops);
+    const cluster = 'a-cluster-with-a-long-name';
+    const reached = 'here, not known of others';
+    const forged = { ...frame, reached, state: { ...frame.state, cluster } };
+    const watched = await openPage(url, {}, (prepared) => tells(prepared, forged));
+    pages.push(watched);
+    const { page } = watched;
+    await page.locator('.where a').waitFor();
+    const boxOf = (name: string) => `document.querySelector('${name}').getBoundingClientRect()`;
+    for (const width of [1440, 1280, 1101]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await inPage(page, `${boxOf('.top')}.height`)).toBeLessThan(60);
+      expect(await inPage(page, `${boxOf('.right')}.right`)).toBeLessThan(width);
+      expect(await inPage(page, `${boxOf('.where')}.right - ${boxOf('.tabs')}.left`)).toBeLessThan(
+        0,
+      );
+      expect(await inPage(page, `${boxOf('.where a')}.height`)).toBeGreaterThanOrEqual(24);
+    }
+  });
+
   it('follows the system to dark while it is open, until somebody has chosen', async () => {
     const page = await visit('', { colorScheme: 'light' });
     const theme = () => inPage(page, 'document.documentElement.dataset.theme');

@@ -53,7 +53,7 @@ function Top() {
       <Brand />
       {now !== null && (
         <div class="where">
-          <span class="dim">{now.state.quota === undefined ? 'service' : 'cluster'}</span>{' '}
+          <span class="dim">{now.state.quota === undefined ? 'service' : 'cluster'}</span>
           <strong>{shown(now.state.cluster)}</strong>
           {/* Whether the last change has reached everyone, wherever one looks. */}
           {now.reached !== '' && (
