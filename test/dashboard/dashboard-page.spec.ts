@@ -7,6 +7,7 @@ import { type BrowserContextOptions, type Page } from 'playwright-core';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { type PageFrame } from '../../lib/dashboard/frame.js';
 import { type Alert } from '../../lib/observability/alerts/alert.js';
+import { type SeriesState } from '../../lib/observability/state.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import {
   inPage,
@@ -88,6 +89,11 @@ const alertsAt = (sinceMs: number) => (rule: string): Alert => ({
   ...{ value: 2, threshold: 1, text: 'It is so.', muted: false },
   ...{ fingerprint: rule, nodeId: 'api-1', cluster: 'shop' },
 }); // oxfmt-ignore
+
+const seriesNamed = ({ state }: PageFrame, name: string): SeriesState => {
+  const total = state.series.find((one) => one.name === 'total')!;
+  return { ...total, name };
+};
 
 /** A frame in the place of what the application tells. */
 async function tells(page: Page, frame: PageFrame): Promise<void> {
@@ -501,6 +507,58 @@ describe('the page, in a browser', () => {
     const rates = await allowed.allTextContents();
     expect(rates).not.toContain('no data');
     expect([rates.length, rates[0], rates.at(-1)]).toEqual([12, '157', '179']);
+  });
+
+  it('says of what no hours are kept, and asks for them once', async () => {
+    const asked: string[] = [];
+    const frame = await stateOf(ops);
+    const watched = await openPage(
+      `${url}#policies?h=hours&of=policy:search`,
+      {},
+      async (prepared) => {
+        await tells(prepared, { ...frame, state: { ...frame.state, series: [seriesNamed(frame, 'policy:search')] } }); // oxfmt-ignore
+        await prepared.route('**/api/series?*', (route) => {
+          asked.push(new URL(route.request().url()).search);
+          return route.fulfill({ json: null });
+        });
+      },
+    );
+    pages.push(watched);
+    const { page } = watched;
+    await page.getByText('Nothing is kept of it for so long.').waitFor();
+    await page.getByRole('button', { name: '3 h', exact: true }).click();
+    await page.getByText('No figures for this span yet.').waitFor();
+    await page.getByRole('button', { name: '7 d', exact: true }).click();
+    await page.getByText('Nothing is kept of it for so long.').waitFor();
+    const hours = asked.filter((one) => one.includes('horizon=hours'));
+    expect(hours).toEqual(['?name=policy%3Asearch&horizon=hours']);
+  });
+
+  it('draws the times of Redis for as long as is looked at', async () => {
+    const frame = await stateOf(ops);
+    const history = (horizon: string | null) => {
+      const [stepMs, value] = horizon === 'seconds' ? [1000, 2] : [60_000, 8];
+      const length = stepMs === 1000 ? 120 : 180;
+      const startMs = frame.nowMs - length * stepMs!;
+      const [rate, p99Ms] = [0, value!].map((one) => Array<number>(length).fill(one));
+      return { stepMs, startMs, rate, denied: rate, degraded: rate, p99Ms };
+    };
+    const watched = await openPage(url, {}, async (prepared) => {
+      await tells(prepared, frame);
+      await prepared.route('**/api/series?*', (route) => {
+        const { searchParams } = new URL(route.request().url());
+        return route.fulfill({ json: history(searchParams.get('horizon')) });
+      });
+    });
+    pages.push(watched);
+    const { page } = watched;
+    const points = async () =>
+      ((await page.locator('.spark .line').getAttribute('d')) ?? '').split('L').length;
+    await page.getByLabel('Time of calls to Redis in the last 2 min').waitFor();
+    await until(async () => (await points()) > 100);
+    await page.getByRole('button', { name: '7 d', exact: true }).click();
+    await page.getByLabel('Time of calls to Redis in the last 3 h').waitFor();
+    await until(async () => (await points()) === 180);
   });
 
   it.each([1440, 390])('shows hostile names of all kinds as text, at %i px', async (width) => {

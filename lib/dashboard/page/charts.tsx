@@ -234,15 +234,14 @@ function Pointed({ data, index }: { data: ChartData; index: number }) {
 /** A line of one figure, without axes. */
 export function Spark({ values, label }: { values: readonly (number | null)[]; label: string }) {
   const [width, height] = [400, 44];
-  const known = values.map((one) => one ?? 0);
-  const most = Math.max(...known, 0.001) * 1.15;
-  const step = width / Math.max(1, known.length - 1);
-  const points = known
-    .map(
-      (one, index) =>
-        `${(index * step).toFixed(1)} ${(height - 2 - (one / most) * (height - 6)).toFixed(1)}`,
-    )
-    .join('L');
+  const most = Math.max(0.001, ...values.map((one) => one ?? 0)) * 1.15;
+  const step = width / Math.max(1, values.length - 1);
+  const points = values.flatMap((one, index) =>
+    one === null
+      ? []
+      : `${(index * step).toFixed(1)} ${(height - 2 - (one / most) * (height - 6)).toFixed(1)}`,
+  );
+  const line = `M${points.join('L')}`;
   return (
     <svg
       class="spark"
@@ -251,8 +250,12 @@ export function Spark({ values, label }: { values: readonly (number | null)[]; l
       role="img"
       aria-label={label}
     >
-      {known.length > 1 && <path class="area" d={`M0 ${height}L${points}L${width} ${height}Z`} />}
-      {known.length > 1 && <path class="line" d={`M${points}`} />}
+      {points.length > 1 && (
+        <>
+          <path class="area" d={`${line}V${height}H${Number.parseFloat(points[0]!)}Z`} />
+          <path class="line" d={line} />
+        </>
+      )}
     </svg>
   );
 }

@@ -130,17 +130,17 @@ export async function ask<T>(
   );
 }
 
-/** The history of each series that is kept, by name and horizon. */
-export const histories = signal<ReadonlyMap<string, SeriesHistory>>(new Map());
+/** The history of each series, by name and horizon; null where nothing is kept for so long. */
+export const histories = signal<ReadonlyMap<string, SeriesHistory | null>>(new Map());
 
 export async function loadHistory(name: string, of: Horizon): Promise<void> {
+  let found: SeriesHistory | null = null;
   try {
-    const path = `series?name=${encodeURIComponent(name)}&horizon=${of}`;
-    const found = await ask<SeriesHistory>(path);
-    histories.value = new Map(histories.value).set(`${name} ${of}`, found);
-  } catch {
-    // Nothing is kept of it for so long; the chart says so.
+    found = await ask(`series?name=${encodeURIComponent(name)}&horizon=${of}`);
+  } catch (error) {
+    if ((error as ApiError).status !== 404) return;
   }
+  histories.value = new Map(histories.value).set(`${name} ${of}`, found);
 }
 
 /** The view is in the address, so that a link to it can be sent. */

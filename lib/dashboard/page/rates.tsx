@@ -1,4 +1,5 @@
-import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { type SeriesHistory } from '../../observability/series-history.js';
 import { type Horizon } from '../../observability/series.js';
 import { type Mark, type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
@@ -50,11 +51,12 @@ const SPANS: Readonly<Record<Horizon, number>> = {
   hours: 168 * 3600,
 };
 
-/** The kept history of a series, and the points that were seen since behind it. */
-function chartData(of: Horizon, name: string): ChartData {
-  const kept = histories.value.get(`${name} ${of}`);
+/** The kept history, and the points of all requests that were seen since behind it. */
+function chartData(
+  kept: SeriesHistory | null | undefined,
+  points: readonly RatePoint[],
+): ChartData {
   const columns: Columns = { at: [], allowed: [], degraded: [], denied: [] };
-  const points = of === 'seconds' && name === 'total' ? recent : [];
   const firstAt = points[0]?.at ?? Infinity;
   kept?.rate.forEach((rate, index) => {
     const at = (kept.startMs + (index + 0.5) * kept.stepMs) / 1000;
@@ -104,29 +106,37 @@ const REFRESH_MS: Readonly<Record<Horizon, number>> = {
   hours: 300_000,
 };
 
-/** The charts of a series; of all requests unless it is another. */
-export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?: string }) {
+/** What is kept of a series at the horizon that is looked at, or at the longest that it has. */
+export function useHistory(name: string, longest: Horizon = 'hours') {
   const loadedMs = useSignal(0);
   const loadedFor = useSignal('');
+  const idOf = (of: Horizon): string => `${name} ${of === 'hours' ? longest : of}`;
   useSignalEffect(() => {
-    const of = horizon.value;
-    const now = frameNow.value?.nowMs ?? 0;
-    const isOld = now - loadedMs.peek() > (name === 'total' ? REFRESH_MS[of] : 5000);
-    if (loadedFor.peek() === `${name} ${of}` && !isOld) return;
-    loadedFor.value = `${name} ${of}`;
-    loadedMs.value = now;
+    const [id, of] = [idOf(horizon.value), horizon.value === 'hours' ? longest : horizon.value];
+    const now = frameNow.value;
+    if (now === null || seriesOf(now, name) === undefined) return;
+    const isOld = now.nowMs - loadedMs.peek() > (name.includes(':') ? 5000 : REFRESH_MS[of]);
+    const isNone = of === 'hours' && histories.peek().get(id) === null;
+    if (isNone || (loadedFor.peek() === id && !isOld)) return;
+    loadedFor.value = id;
+    loadedMs.value = now.nowMs;
     void loadHistory(name, of);
   });
-  const data = useComputed(() => {
-    void frameNow.value;
-    return chartData(horizon.value, name);
-  });
+  return histories.value.get(idOf(horizon.value));
+}
+
+/** The charts of a series; of all requests unless it is another. */
+export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?: string }) {
+  const kept = useHistory(name);
   const { capacity } = frame.state.quota ?? {};
   const total = seriesOf(frame, name);
-  const shownData = data.value;
-  const isEmpty = shownData.at.length < 2;
-  if (isEmpty) {
-    return (
+  const data = chartData(kept, horizon.value === 'seconds' && name === 'total' ? recent : []);
+  if (data.at.length < 2) {
+    return kept === null && horizon.value === 'hours' ? (
+      <Empty title="Nothing is kept of it for so long.">
+        Hours are kept of all requests, and of the names that came first.
+      </Empty>
+    ) : (
       <Empty title="No figures for this span yet.">
         They are kept from now on: {HORIZON_NAMES[horizon.value]} back at most.
       </Empty>
@@ -141,8 +151,8 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
   const { marks } = frame.state;
   const spanSeconds = SPANS[horizon.value];
   // What happened since the last slot is in the chart as well.
-  const end = Math.max(shownData.at.at(-1)!, frame.nowMs / 1000);
-  const chart = { data: shownData, marks, spanSeconds, end };
+  const end = Math.max(data.at.at(-1)!, frame.nowMs / 1000);
+  const chart = { data, marks, spanSeconds, end };
   return (
     <>
       <Chart
@@ -161,10 +171,7 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
         height={132}
         label={`Denied or degraded: ${count(total?.denied ?? 0)} a second denied now`}
       />
-      <AsTable
-        data={shownData}
-        marks={marks.filter(({ atMs }) => atMs / 1000 > end - spanSeconds)}
-      />
+      <AsTable data={data} marks={marks.filter(({ atMs }) => atMs / 1000 > end - spanSeconds)} />
     </>
   );
 }

@@ -3,7 +3,8 @@ import { Pairs } from './card.js';
 import { Spark } from './charts.js';
 import { count, ms, plural, shown, time, sentence } from './format.js';
 import { storeJudgement, type Judgement } from './judge.js';
-import { recent, seriesOf } from './rates.js';
+import { horizon, HORIZON_NAMES } from './live.js';
+import { recent, seriesOf, useHistory } from './rates.js';
 
 /** The judgement of Redis; undefined where the store is in memory. */
 export function redisOf(frame: PageFrame): Judgement | undefined {
@@ -16,6 +17,15 @@ export function redisOf(frame: PageFrame): Judgement | undefined {
 
 export function StorePart({ frame }: { readonly frame: PageFrame }) {
   const { store, nodeCount } = frame.state;
+  // No hours are kept of it.
+  const { startMs = 0, stepMs = 1, p99Ms = [] } = useHistory('store', 'minutes') ?? {};
+  const isNow = horizon.value === 'seconds';
+  const seen = isNow ? recent : [];
+  const firstSeen = ((seen[0]?.at ?? Infinity) * 1000 - startMs) / stepMs;
+  const values = [
+    ...p99Ms.filter((_, index) => index < firstSeen),
+    ...seen.map(({ storeP99 }) => storeP99),
+  ].slice(isNow ? -120 : 0);
   const series = seriesOf(frame, 'store');
   const total = seriesOf(frame, 'total');
   if (store === undefined) {
@@ -55,8 +65,8 @@ export function StorePart({ frame }: { readonly frame: PageFrame }) {
       {store.isUp ? (
         <>
           <Spark
-            values={recent.slice(-80).map(({ storeP99 }) => storeP99)}
-            label={`Time of calls to Redis in the last two minutes, p99: ${ms(series?.p99Ms)} now`}
+            values={values}
+            label={`Time of calls to Redis in the last ${HORIZON_NAMES[isNow ? 'seconds' : 'minutes']}, p99: ${ms(series?.p99Ms)} now`}
           />
           <p class="note">{sentence(why)}</p>
         </>
