@@ -18,6 +18,9 @@ npm start -- NAME [tour]      another sample, which shows by itself what it prom
                               ${samples.slice(1).join(', ')}
 PORT=4000 npm start           at another port`;
 
+// The end of the terminal may be told to this process alone.
+process.on('SIGHUP', () => process.kill(process.pid, 'SIGTERM'));
+
 await main(async () => {
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
     console.log(HELP);

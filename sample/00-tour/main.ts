@@ -15,5 +15,9 @@ The dashboard     ${shop.address}/weir/
 Who may look      this machine only
 What runs         ${what}, about 280 requests a second
 To end it         Ctrl-C`);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void shop.stop());
+  let stopping: Promise<void> | undefined;
+  // A terminal tells its end to all processes; npm start passes it on besides, as it may be told alone.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => void (stopping ??= shop.stop()));
+  }
 } else process.exitCode = 1;

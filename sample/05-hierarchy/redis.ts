@@ -5,11 +5,11 @@ import { createInterface } from 'node:readline';
 import { ended } from './ended.js';
 
 /**
- * The server ends with this process, however that ends: a shell waits at a pipe that breaks with it. Ctrl-C, which a
- * terminal tells to all of them, is for this process to answer.
+ * The server ends with this process, however that ends: a shell waits at a pipe that breaks with it. Ctrl-C and the end of
+ * a terminal, which are told to all of them, are for this process to answer: Redis takes no notice of the latter.
  */
 const UNTIL_THE_PIPE_BREAKS =
-  'trap "" INT; "$0" "$@" 3<&- & server=$!; { read -r _ <&3; kill $server; } 2>/dev/null & wait $server';
+  'trap "" INT HUP; "$0" "$@" 3<&- & server=$!; { read -r _ <&3; kill $server; } 2>/dev/null & wait $server';
 
 export interface RedisServer {
   readonly url: string;

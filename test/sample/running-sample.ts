@@ -21,10 +21,12 @@ export class RunningSample {
     env: Readonly<Record<string, string>>,
     ready: string,
     args: readonly string[] = [],
+    { inOwnGroup = false } = {},
   ): Promise<RunningSample> {
     const main = join(root, 'build/sample', name, 'main.js');
     const child = spawnOwned(process.execPath, [main, ...args], {
       env: { ...process.env, ...env },
+      detached: inOwnGroup,
     });
     const sample = new RunningSample(child);
     await until(() => sample.written.includes(ready), {
@@ -51,8 +53,18 @@ export class RunningSample {
   }
 
   /** Asks it to end; resolves to what it ended with. */
-  async stop(): Promise<number | NodeJS.Signals | null> {
-    this.child.kill('SIGTERM');
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals | null> {
+    this.child.kill(signal);
+    return this.ended();
+  }
+
+  /** Tells it and all that it has started, as a terminal does; of one that was started in a group of its own. */
+  stopGroup(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null> {
+    process.kill(-this.child.pid!, signal);
+    return this.ended();
+  }
+
+  private async ended(): Promise<number | NodeJS.Signals | null> {
     await exited(this.child);
     return this.child.signalCode ?? this.child.exitCode;
   }
