@@ -14,6 +14,7 @@ const onRedis = (sample, args) =>
 
 const HELP = `npm start                     the tour: a shop of three nodes, with the dashboard
 npm start -- --redis          the same in three processes, on a real Redis
+npm start -- --open           opens the dashboard in the browser as well
 npm start -- NAME [tour]      another sample, which shows by itself what it promises:
                               ${samples.slice(1).join(', ')}
 PORT=4000 npm start           at another port`;

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { portFrom } from '../support/listen.js';
+import { openInBrowser } from './browser.js';
 import { startInOneProcess } from './one-process.js';
 import { startThreeProcesses } from './three-processes.js';
 
@@ -15,6 +16,7 @@ The dashboard     ${shop.address}/weir/
 Who may look      this machine only
 What runs         ${what}, about 280 requests a second
 To end it         Ctrl-C`);
+  if (process.argv.includes('--open')) openInBrowser(new URL(shop.address).port);
   let stopping: Promise<void> | undefined;
   // A terminal tells its end to all processes; npm start passes it on besides, as it may be told alone.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,5 +1,7 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
-import { exited, spawnOwned, stopAll } from '../support/processes.js';
+import { exited, makeTempDir, spawnOwned, stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { RunningSample } from './running-sample.js';
 
@@ -79,5 +81,30 @@ describe('the tour', () => {
     start.kill('SIGHUP');
     await exited(start);
     await expect(fetch(address)).rejects.toThrow();
+  });
+
+  it('opens the dashboard of this machine in the browser when it is asked to', async () => {
+    const folder = makeTempDir();
+    const told = join(folder, 'told');
+    for (const name of ['xdg-open', 'open']) {
+      writeFileSync(join(folder, name), `#!/bin/sh\necho "$@" >> ${told}\n`);
+      chmodSync(join(folder, name), 0o755);
+    }
+    const settings = { ...SETTINGS, PATH: folder };
+    const sample = await RunningSample.start('00-tour', settings, 'Ctrl-C', ['--open']);
+    const opened = await until(() => readFileSync(told, 'utf8'), { what: 'a browser' });
+    expect(opened).toBe(`${addressIn(sample)}/weir/\n`);
+    await sample.stop();
+  });
+
+  it('says in one line that no browser can be opened, and runs', async () => {
+    const settings = { ...SETTINGS, PATH: makeTempDir() };
+    const sample = await RunningSample.start('00-tour', settings, 'No browser', ['--open']);
+    const [, after = ''] = sample.written.split('Ctrl-C\n');
+    expect(after.trim().split('\n')).toEqual([
+      expect.stringMatching(/^No browser +(?:xdg-)?open does not run .*open the address by hand$/),
+    ]);
+    expect((await fetch(addressIn(sample))).status).toBe(200);
+    expect(await sample.stop()).toBe(0);
   });
 });
