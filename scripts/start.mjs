@@ -19,6 +19,19 @@ npm start -- NAME [tour]      another sample, which shows by itself what it prom
                               ${samples.slice(1).join(', ')}
 PORT=4000 npm start           at another port`;
 
+/** A server, or one sentence about what else there is. */
+function redisServer() {
+  try {
+    return ensureRedisServer();
+  } catch (error) {
+    if (!(error instanceof StepError)) throw error;
+    const { message } = error;
+    throw new StepError(
+      `${message}, or set REDIS_URL to a Redis that runs, or take the tour without one: npm start`,
+    );
+  }
+}
+
 // The end of the terminal may be told to this process alone.
 process.on('SIGHUP', () => process.kill(process.pid, 'SIGTERM'));
 
@@ -37,7 +50,7 @@ await main(async () => {
   await ensureInstall();
   await ensureRunnables();
   const needsServer = onRedis(sample, args) && !process.env.REDIS_URL;
-  const env = needsServer ? { REDIS_SERVER_BIN: ensureRedisServer() } : {};
+  const env = needsServer ? { REDIS_SERVER_BIN: redisServer() } : {};
   const entry = `build/sample/${sample}/main.js`;
   const { code } = await runNode(['--enable-source-maps', entry, ...args], { inherit: true, env });
   return code;

@@ -1,6 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
+import { runToEnd } from '../setup/run-to-end.js';
 import { exited, makeTempDir, spawnOwned, stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { RunningSample } from './running-sample.js';
@@ -106,5 +107,16 @@ describe('the tour', () => {
     ]);
     expect((await fetch(addressIn(sample))).status).toBe(200);
     expect(await sample.stop()).toBe(0);
+  });
+
+  it('says in one line what to do where no Redis can be had', async () => {
+    const env = { REDIS_SERVER_BIN: '/nowhere', REDIS_URL: '' };
+    const args = ['scripts/start.mjs', '--redis'];
+    const { code, stderr } = await runToEnd(process.execPath, args, { cwd: root, env });
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      'REDIS_SERVER_BIN=/nowhere does not run as redis-server: correct the path or unset it, ' +
+        'or set REDIS_URL to a Redis that runs, or take the tour without one: npm start\n',
+    );
   });
 });
