@@ -246,6 +246,7 @@ describe('the page, in a browser', () => {
     for (const text of [
       ...['allowed 186/s', 'degraded 12/s', 'denied 11/s', 'now of this node alone'],
       ...['api-1 decides by itself', 'without Redis each decides by itself'],
+      'Look at Redis; until it answers limits hold by shares',
       ...[
         'degraded: the last try failed',
         /And 5 more, 3 firing, 1 ending, 1 over: .*Cluster is overloaded, Traffic rises\./,
@@ -866,6 +867,18 @@ describe('the page, in a browser', () => {
     expect(complaints.splice(0).filter((one) => !/503/.test(one))).toEqual([]);
   });
 
+  it('says that limits stand alone where there is no quota, and where to read of quotas', async () => {
+    const frame = await stateOf(ops);
+    const forged = { ...frame, state: { ...frame.state, quota: undefined } };
+    const watched = await openPage(url, {}, (prepared) => tells(prepared, forged));
+    pages.push(watched);
+    const card = watched.page.locator('.card.flow');
+    await card.getByText('Limits stand alone here').waitFor();
+    const link = card.getByRole('link', { name: 'Quotas' });
+    expect(await link.getAttribute('href')).toMatch(/\/docs\/quotas\.md$/);
+    expect(await link.getAttribute('rel')).toBe('noreferrer');
+  });
+
   it('can be used by keyboard alone', async () => {
     const page = await visit();
     await page.keyboard.press('Tab');
@@ -950,6 +963,12 @@ describe('the page, in a browser', () => {
     const page = await visit('', {}, `${readOnly.url}/ops/limits/`);
     await page.getByText('Nobody is turned away.').waitFor();
     await page.getByText('No policy has decided yet.').waitFor();
+    await page.getByText('This process only: other processes have limits of their own.').waitFor();
+    const flow = page.locator('.card.flow');
+    await flow.getByText(/^Nothing is decided now\. .* curl http:/).waitFor();
+    // Nobody who calls is told how to.
+    await (await readOnly.get('/stock')).text();
+    await flow.getByText('Nothing is decided now').waitFor({ state: 'detached' });
     await keepScreenshot(page, 'empty');
     await goTo(page, 'Config');
     await page.getByText('read only').waitFor();

@@ -425,26 +425,20 @@ const valueText = (value: unknown): string => {
 };
 
 export function Diff({ diff }: { diff: ConfigDiff }) {
-  if (sizeOf(diff) === 0) return <p class="note">Nothing differs.</p>;
+  const { changed, added, removed } = diff;
+  const rows: readonly { path: string; before?: unknown; after?: unknown }[] = [
+    ...changed,
+    ...added,
+    ...removed,
+  ];
+  if (rows.length === 0) return <p class="note">Nothing differs.</p>;
   return (
     <ul class="diff">
-      {diff.changed.map(({ path, before, after }) => (
+      {rows.map(({ path, before, after }) => (
         <li key={path}>
           <b>{shown(path)}</b>
-          <del>{valueText(before)}</del>
-          <ins>{valueText(after)}</ins>
-        </li>
-      ))}
-      {diff.added.map(({ path, after }) => (
-        <li key={path}>
-          <b>{shown(path)}</b>
-          <ins>{valueText(after)}</ins>
-        </li>
-      ))}
-      {diff.removed.map(({ path, before }) => (
-        <li key={path}>
-          <b>{shown(path)}</b>
-          <del>{valueText(before)}</del>
+          {before !== undefined && <del>{valueText(before)}</del>}
+          {after !== undefined && <ins>{valueText(after)}</ins>}
         </li>
       ))}
     </ul>
@@ -516,7 +510,7 @@ function Acks({ revision, nodeCount, onDone }: AcksProps) {
   const there = all.filter(isThere);
   const rows = [...all.filter((one) => !isThere(one)), ...there];
   const isDone = all.length > 0 && there.length === all.length;
-  const isOver = secondsLeft.value === 0;
+  const isOver = secondsLeft.value === 0 && !isDone;
   useEffect(() => {
     if (isDone || isOver) return;
     const load = (): void => {
@@ -539,7 +533,7 @@ function Acks({ revision, nodeCount, onDone }: AcksProps) {
           ? `Revision ${revision} is in force on ${all.length === 1 ? 'this node' : `all ${count(all.length)} nodes`}.`
           : `Revision ${revision}: ${count(there.length)} of ${plural(all.length || nodeCount, 'node')} have it.`}
       </b>
-      {isOver && !isDone && (
+      {isOver && (
         <p>The others have not said within a minute that they have it; look whether they run.</p>
       )}
       <ul>
@@ -552,7 +546,7 @@ function Acks({ revision, nodeCount, onDone }: AcksProps) {
         ))}
         {rows.length > MOST_ACKS && <li>and {count(rows.length - MOST_ACKS)} more</li>}
       </ul>
-      {isOver && !isDone && (
+      {isOver && (
         <button class="plain" onClick={() => (secondsLeft.value = ASKED_SECONDS)}>
           Ask again
         </button>

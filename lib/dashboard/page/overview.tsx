@@ -19,7 +19,7 @@ import {
 } from './format.js';
 import { byDenials, nodeState, wrongness } from './judge.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
-import { degradedOf, RateCharts, seriesOf } from './rates.js';
+import { degradedOf, isQuiet, RateCharts, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
 import { VerdictBar } from './verdict-bar.js';
 import { AlertsCard } from './alerts.js';
@@ -46,21 +46,29 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
         />
       }
     >
-      {isEmpty ? (
-        <Empty title="Nothing has been decided yet.">
-          Call a route that has <code>@RateLimit()</code>, and it shows up here within a second:{' '}
-          <code>curl {location.origin}/…</code>
-        </Empty>
-      ) : (
+      {!isEmpty && (
         <>
           <Flow frame={frame} />
           <FlowList frame={frame} />
         </>
       )}
-      {!hasQuota && !isEmpty && (
+      {isQuiet() && (
+        <p class={isEmpty ? 'empty' : 'note'}>
+          Nothing is decided now. Call a route that has <code>@RateLimit()</code>, and it shows here
+          within seconds: <code>curl {location.origin}/…</code>
+        </p>
+      )}
+      {!hasQuota && (
         <p class="note">
-          Limits stand alone here: no app has a share of a cluster. <code>quota</code> of{' '}
-          <code>RateLimitModule.forRoot</code> gives apps guarantees.
+          Limits stand alone here: no app has a share of a cluster.{' '}
+          <a
+            href="https://github.com/nestjs-weir/nestjs-weir/blob/main/docs/quotas.md"
+            target="_blank"
+            rel="noreferrer"
+          >
+            Quotas
+          </a>{' '}
+          give them guarantees.
         </p>
       )}
     </Card>

@@ -45,6 +45,10 @@ export function keep(frame: PageFrame): void {
   if (recent.length > SECONDS_KEPT + 5) recent.shift();
 }
 
+/** As far as the page has seen; nobody who calls now and then is told so each time. */
+export const isQuiet = (): boolean =>
+  recent.every(({ allowed, degraded, denied }) => !allowed && !degraded && !denied);
+
 const SPANS: Readonly<Record<Horizon, number>> = {
   seconds: 120,
   minutes: 180 * 60,

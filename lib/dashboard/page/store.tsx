@@ -75,7 +75,8 @@ export function StorePart({ frame }: { readonly frame: PageFrame }) {
           {frame.scope === 'process'
             ? `${shown(frame.seenFrom)} decides by itself`
             : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves`}
-          {away}. Nothing is lost: all settle when it is back.
+          {away}. Look at Redis; until it answers limits hold by shares, and nothing has to be done
+          here.
         </p>
       )}
       <Pairs of={pairs} />
