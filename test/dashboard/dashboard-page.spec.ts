@@ -202,11 +202,15 @@ describe('the page, in a browser', () => {
     expect(await theme()).toBe('light');
   });
 
-  it('shows each view, readable by everybody', async () => {
-    const page = await visit();
+  it.each([
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 390],
+  ] as const)('shows each view, %s, at %i px, readable by everybody', async (theme, width) => {
+    const page = await visit('', { colorScheme: theme, viewport: { width, height: 900 } });
     for (const name of VIEWS.slice(1)) {
       await goTo(page, name);
-      await keepScreenshot(page, name.toLowerCase());
+      await keepScreenshot(page, `${name.toLowerCase()}-${theme}-${width}`);
       expect([name, await seriousFindings(page)]).toEqual([name, []]);
     }
   });
@@ -411,6 +415,26 @@ describe('the page, in a browser', () => {
       expect(of(/^2,010\/s$/)).toHaveLength(1);
       // From the reservoir to each app, and from each app to the nodes that are drawn as one.
       expect(await picture.locator('.band.sure').count()).toBe(24);
+    });
+
+    it('sorts a table by each column, the largest first, and those with which something is wrong', async () => {
+      const page = await crowded('#fleet');
+      const table = page.getByRole('table');
+      const first = () => table.locator('tbody td').first().textContent();
+      const head = (name: string) => table.getByRole('columnheader', { name });
+      await head('Node').waitFor();
+      expect([await first(), await head('Node').getAttribute('aria-sort')]).toEqual([
+        ...['node-800', 'ascending'],
+      ]);
+      await head('Requests/s').getByRole('button').click();
+      await table.locator('[aria-sort="descending"]').waitFor();
+      expect(await first()).toBe('node-999');
+      await head('Requests/s').getByRole('button').click();
+      await table.locator('[aria-sort="ascending"]').waitFor();
+      expect(await first()).toBe('node-800');
+      await head('State').getByRole('button').click();
+      await head('State').and(table.locator('[aria-sort="ascending"]')).waitFor();
+      expect(await first()).toMatch(/^node-8[234]9$/);
     });
 
     it('says how many policies and nodes its tables are without', async () => {
@@ -836,12 +860,124 @@ describe('the page, in a browser', () => {
     expect(config.current().document.policies!.search!.rate).toBe(3);
     // The browser tells of each answer that is no success.
     expect(pages[0]!.complaints.splice(0)).toEqual([expect.stringMatching(/409/)]);
+    const { revision } = config.current();
+    await page.getByRole('button', { name: `Keep my text, over revision ${revision}` }).click();
+    await applyButton(page).click();
+    await page.getByText(`Revision ${revision + 1} is in force on all 3 nodes`).waitFor();
+    const { search, page: other } = config.current().document.policies!;
+    expect([search!.rate, other!.rate]).toEqual([33, 1]);
+    await config.update({ policies: { search: { rate: 3 } } });
+  });
+
+  it('applies and rolls back by keyboard alone', async () => {
+    const page = await visit('#config');
+    const before = await documentIn(page);
+    const config = ops.app.get(RateLimitConfig);
+    const tabTo = async (name: RegExp, key = 'Tab'): Promise<void> => {
+      const inFocus = async () =>
+        String(await inPage(page, 'document.activeElement.ariaLabel ?? document.activeElement.textContent')); // oxfmt-ignore
+      for (let n = 0; n < 60 && !name.test(await inFocus()); n++) await page.keyboard.press(key);
+      expect(await inFocus()).toMatch(name);
+    };
+    await tabTo(/^The configuration, as/);
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText(before.replace(/"rate": 3\b/, '"rate": 34'));
+    await page.getByText('No restart is needed').waitFor();
+    const { revision } = config.current();
+    await tabTo(/^Apply to 3 nodes$/, 'Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText(`Revision ${revision + 1} is in force on all 3 nodes`).waitFor();
+    expect(config.current().document.policies!.search!.rate).toBe(34);
+    await page
+      .locator('.history')
+      .getByText(String(revision + 1), { exact: true })
+      .waitFor();
+    await tabTo(new RegExp(`^${revision}$`));
+    await page.keyboard.press('Enter');
+    await page.locator('.impact').getByText('search is altered').waitFor();
+    await tabTo(/^Roll back to revision/);
+    await page.keyboard.press('Enter');
+    await page.getByText(`Revision ${revision + 2} is in force on all 3 nodes`).waitFor();
+    expect(config.current().document.policies!.search!.rate).toBe(3);
+  });
+
+  it('gives the busiest minute of each hour as a file', async () => {
+    const page = await visit('#capacity');
+    await page.getByText('The busiest minute was in the hour').waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('weir-capacity.csv');
+    const lines = readFileSync(await download.path(), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines[0]).toBe('hour,peak_per_second');
+    expect(lines).toHaveLength(1 + 168);
+    for (const line of lines.slice(1)) {
+      expect(line).toMatch(/^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z,[\d.]*$/);
+    }
+    expect(lines.filter((line) => /,\d/.test(line)).length).toBeGreaterThan(0);
+  });
+
+  it('keeps what it shows while it is paused, and shows what is so now when it goes on', async () => {
+    const frame = await stateOf(ops);
+    const watched = await openPage(url, {}, (prepared) =>
+      // Frames come when the test sends them.
+      prepared.addInitScript(`window.EventSource = class {
+        addEventListener(name, take) { window['take ' + name] = (frame) => take({ data: JSON.stringify(frame) }); }
+        close() {}
+      }`),
+    );
+    pages.push(watched);
+    const { page } = watched;
+    const send = (rate: number) => {
+      const series = [{ ...seriesNamed(frame, 'total'), rate }];
+      const shown = { ...frame, state: { ...frame.state, series } };
+      return inPage(page, `window['take state'](${JSON.stringify(shown)})`);
+    };
+    const decisions = page.locator('.facts dd').first();
+    await send(11);
+    await decisions.getByText('11').waitFor();
+    await page.keyboard.press('Space');
+    await page.getByRole('button', { name: 'Paused' }).waitFor();
+    await send(22);
+    await page.getByRole('button', { name: 'Paused' }).press('Enter');
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+    expect(await decisions.textContent()).toMatch(/^11/);
+    await send(33);
+    await decisions.getByText('33').waitFor();
+  });
+
+  it('says that one is signed out, and where to sign in', async () => {
+    let isSignedOut = false;
+    const body = `event: state\ndata: ${JSON.stringify(await stateOf(ops))}\n\n`;
+    const watched = await openPage(url, {}, async (prepared) => {
+      await prepared.route('**/api/stream', (route) =>
+        isSignedOut
+          ? route.fulfill({ status: 401 })
+          : route.fulfill({ contentType: 'text/event-stream', body }),
+      );
+      await prepared.route('**/api/state', (route) =>
+        isSignedOut ? route.fulfill({ status: 401, json: {} }) : route.continue(),
+      );
+    });
+    pages.push(watched);
+    const { page, complaints } = watched;
+    await heading(page, 'Alerts').waitFor();
+    isSignedOut = true;
+    await page.getByRole('button', { name: 'Signed out' }).waitFor();
+    await page.getByText('The server does not let you look any more.').waitFor();
+    await page.getByRole('link', { name: 'Sign in again' }).waitFor();
+    await heading(page, 'Alerts').waitFor();
+    expect(complaints.splice(0).filter((one) => !/401/.test(one))).toEqual([]);
   });
 
   it('says that earlier revisions cannot be seen while Redis is away, and shows them when it is back', async () => {
     const frame = await stateOf(ops);
     const away = { isUp: false, awayNodes: 3, sinceMs: frame.nowMs };
-    const forged = { ...frame, state: { ...frame.state, store: away } };
+    // Long enough ago for another try to be due.
+    const forged = { ...frame, nowMs: frame.nowMs - 60_000, state: { ...frame.state, store: away } }; // oxfmt-ignore
     let isAway = true;
     const watched = await openPage(`${url}#config`, {}, async (prepared) => {
       const body = `event: state\ndata: ${JSON.stringify(forged)}\n\n`;
