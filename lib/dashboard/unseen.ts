@@ -63,7 +63,7 @@ function saidOf(own: MonitorState, seen: FleetState | undefined, count: number):
   const before =
     seen === undefined
       ? ''
-      : ` All ${figure(count + 1)} nodes together decided ${rateOf(seen)} when they were last seen, at ${timeOf(seen.atMs)}.`;
+      : ` All ${figure(count + 1)} nodes together decided ${rateOf(seen)} when they were last seen, at ${timeOf(seen.atMs, own.atMs)}.`;
   const apps = own.quota?.apps ?? [];
   if (apps.length === 0 || isBack) return now + before;
   const most = apps.reduce((sum, { guaranteed }) => sum + guaranteed * OFFLINE_PART, 0);

@@ -2,17 +2,16 @@ import { useSignal } from '@preact/signals';
 import { type Alert } from '../../observability/alerts/alert.js';
 import {
   alertCounts,
-  alertText,
+  alertsText,
   byUrgency,
   inState,
   levelOf,
   ruleTitle,
-  seriesTitle,
   shownState,
 } from '../../observability/alerts/alert-words.js';
 import { type PageFrame } from '../frame.js';
 import { Card } from './card.js';
-import { ago, shown, span, text } from './format.js';
+import { ago, span, text } from './format.js';
 import { type ApiError, ask } from './live.js';
 import { StorePart } from './store.js';
 
@@ -74,11 +73,9 @@ function rowsOf(alerts: readonly Alert[]): Row[] {
   return [...rows.values()];
 }
 
-const nameOf = ({ series }: Alert): string => shown(seriesTitle(series)) || 'all';
-
 function AlertRow({ row, nowMs, canWrite }: { row: Row; nowMs: number; canWrite: boolean }) {
   const said = useSignal('');
-  const [alert, ...more] = row as [Alert, ...Alert[]];
+  const alert = row[0]!;
   const state = shownState(alert);
   const when =
     state === 'resolved'
@@ -112,15 +109,7 @@ function AlertRow({ row, nowMs, canWrite }: { row: Row; nowMs: number; canWrite:
           </button>
         )}
       </span>
-      <p>
-        {[
-          text(alertText(alert)) || (more.length > 0 && nameOf(alert)),
-          more.length > 0 && `also ${more.map(nameOf).join(', ')}`,
-          said.value,
-        ]
-          .filter(Boolean)
-          .join('; ')}
-      </p>
+      <p>{[text(alertsText(row)), said.value].filter(Boolean).join('; ')}</p>
     </li>
   );
 }

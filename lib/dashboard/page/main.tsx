@@ -56,9 +56,12 @@ function Top() {
           <span class="dim">{now.state.quota === undefined ? 'service' : 'cluster'}</span>
           <strong>{shown(now.state.cluster)}</strong>
           {/* Whether the last change has reached everyone, wherever one looks. */}
-          {now.reached !== '' && (
-            <a href="#config" class={now.state.config!.behind > 0 ? 'is-degraded' : ''}>
-              revision {now.state.config!.revision} {now.reached}
+          {now.change !== null && now.reached !== '' && (
+            <a
+              href="#config"
+              class={/^(?:on all nodes|here)$/.test(now.reached) ? '' : 'is-degraded'}
+            >
+              revision {now.change.revision} {now.reached}
             </a>
           )}
         </div>
