@@ -330,7 +330,7 @@ describe('the page, in a browser', () => {
     });
     pages.push(watched);
     const rows = watched.page.locator('.alert-list li');
-    expect(await rows.last().locator('p').textContent()).toBe('all; also search');
+    expect(await rows.last().locator('p').textContent()).toBe('all requests; also search');
     await rows.first().getByRole('button', { name: 'Mute for an hour' }).click();
     await rows.first().getByText('It is so.; also search; muted for an hour').waitFor();
     expect(sent).toEqual([
