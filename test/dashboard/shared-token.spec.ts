@@ -76,7 +76,9 @@ describe.each(PLATFORMS)('sharedToken on %s', (platform) => {
         401,
         'application/problem+json; charset=utf-8',
       ]);
-      expect(await refused.json()).toMatchObject({ detail: expect.stringMatching(/^Sign in/) });
+      expect(await refused.json()).toMatchObject({
+        detail: expect.stringMatching(/^Sign in/) as string,
+      });
     }
   });
 
