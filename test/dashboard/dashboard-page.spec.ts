@@ -18,7 +18,7 @@ import {
 } from '../support/browser.js';
 import { stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
-import { CROWD, crowdedFrame, HOSTILE_NAMES, hostileFrame } from './hostile-frame.js';
+import { crowdedFrame, HOSTILE_NAMES, hostileFrame } from './hostile-frame.js';
 import { open, startOps, type OpsApp } from './ops-app.js';
 
 let nodes: OpsApp[];
@@ -564,8 +564,8 @@ describe('the page, in a browser', () => {
     const history = (horizon: string | null) => {
       const [stepMs, value] = horizon === 'seconds' ? [1000, 2] : [60_000, 8];
       const length = stepMs === 1000 ? 120 : 180;
-      const startMs = frame.nowMs - length * stepMs!;
-      const [rate, p99Ms] = [0, value!].map((one) => Array<number>(length).fill(one));
+      const startMs = frame.nowMs - length * stepMs;
+      const [rate, p99Ms] = [0, value].map((one) => Array<number>(length).fill(one));
       return { stepMs, startMs, rate, denied: rate, degraded: rate, p99Ms };
     };
     const watched = await openPage(url, {}, async (prepared) => {
@@ -922,13 +922,15 @@ describe('the page, in a browser', () => {
 
   it('keeps what it shows while it is paused, and shows what is so now when it goes on', async () => {
     const frame = await stateOf(ops);
-    const watched = await openPage(url, {}, (prepared) =>
+    const watched = await openPage(url, {}, async (prepared) => {
       // Frames come when the test sends them.
-      prepared.addInitScript(`window.EventSource = class {
-        addEventListener(name, take) { window['take ' + name] = (frame) => take({ data: JSON.stringify(frame) }); }
+      await prepared.addInitScript(`window.EventSource = class {
+        addEventListener(name, take) {
+          window['take ' + name] = (frame) => take({ data: JSON.stringify(frame) });
+        }
         close() {}
-      }`),
-    );
+      }`);
+    });
     pages.push(watched);
     const { page } = watched;
     const send = (rate: number) => {

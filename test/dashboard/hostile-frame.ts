@@ -81,7 +81,7 @@ export function hostileFrame(frame: PageFrame): PageFrame {
 const numbered = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-export const CROWD = { nodes: 1000, apps: 20, policies: 5000 };
+const CROWD = { nodes: 1000, apps: 20, policies: 5000 };
 
 /** A frame as it is, of a large fleet: it has the busiest 200 nodes and policies alone. */
 export function crowdedFrame(frame: PageFrame): PageFrame {
