@@ -28,7 +28,7 @@ const isGone = (pid: number): boolean => {
   }
 };
 
-const allGone = (pids: readonly number[]): Promise<true> =>
+const allGone = (pids: readonly number[]): Promise<boolean> =>
   until(() => pids.every(isGone), { what: 'the end of all processes', timeoutMs: 60_000 });
 
 async function press(address: string, button: string): Promise<void> {
@@ -63,7 +63,7 @@ describe('the tour', () => {
     const sample = await RunningSample.start('00-tour', SETTINGS, '', ['--redis'], options);
     const started = await until(async () => {
       const found = await sample.descendants();
-      return found.length === WAYS['in three processes'].children && found;
+      return found.length === WAYS['in three processes'].children ? found : undefined;
     });
     await sample.stopGroup('SIGINT');
     await allGone(started);

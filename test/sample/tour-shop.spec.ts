@@ -111,7 +111,7 @@ describe('a node of the tour', () => {
     expect(search).toMatch(/^HTTP\/1.1 200[\s\S]*ratelimit: "search-user";r=\d+/);
     expect(checkout).toMatch(/ 40 200$/m);
     expect(reports).toMatch(/ \d+ 200$/m);
-    expect(logins!.trim().split('\n')).toEqual([...Array(5).fill('201'), '429', '429']);
+    expect(logins!.trim()).toBe('201\n201\n201\n201\n201\n429\n429');
     expect(login).toMatch(/^HTTP\/1.1 429[\s\S]*retry-after: \d+/);
     expect(products).toMatch(/^(?:200 0\.\d+\n){9}$/);
   });
