@@ -210,6 +210,21 @@ describe('Fleet', () => {
     expect(shown).toEqual({ [leaders()[0]!]: false, [followers[1]!]: true });
   });
 
+  it('tells of a silent node however many others are busier', async () => {
+    const { fleets, seconds, board } = stage(['a']);
+    const busy = Array.from({ length: 250 }, (_, index) => `busy-${index}`);
+    const write = (name: string, count: number): Promise<unknown> =>
+      board.write(name, encodeSnapshot(snapshot(name, [series('total', '', count)])), 15_000);
+    await write('gone', 1);
+    for (let turn = 1; turn <= 12; turn++) {
+      for (const name of busy) await write(name, 100 * turn);
+      await seconds(5);
+    }
+    const { nodes, nodeCount } = (await fleets.get('a')!.state())!;
+    expect([nodes.length, nodeCount]).toEqual([200, 252]);
+    expect(nodes[0]).toMatchObject({ node: 'gone', isSilent: true });
+  });
+
   it('merges few at a time where that takes long, and all of them', async () => {
     let [turns, micros] = [0, 0];
     const clock = new ManualClock(0);

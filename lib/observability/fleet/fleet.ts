@@ -350,7 +350,10 @@ export class Fleet {
 
   private async stateOfFleet(merge: FleetMerge, epochMicros: number): Promise<FleetState> {
     const { nodeId, board } = this.deps;
-    const nodes = merge.nodes().sort((one, other) => other.rate - one.rate);
+    // A silent one decides nothing, and must not be left out for that.
+    const nodes = merge
+      .nodes()
+      .sort((a, b) => Number(b.isSilent) - Number(a.isSilent) || b.rate - a.rate);
     const condition = merge.condition();
     const series = merge.table.all().map((one) => stateOf(one, epochMicros));
     const { resources, line, config } = condition;
