@@ -103,9 +103,10 @@ export class Dashboard implements BeforeApplicationShutdown {
     const found =
       (isAlone ? undefined : await this.monitor.fleetHistory(name, of)) ??
       this.monitor.history(name, of);
-    if (found === undefined)
-      throw new RequestProblem(404, 'Nothing is kept of that, or not for so long.');
-    return found;
+    if (found !== undefined) return found;
+    // A browser writes each 404 into its console, and that weeks are kept of few is no fault.
+    if (this.monitor.history(name, 'seconds') !== undefined) return null;
+    throw new RequestProblem(404, 'Nothing is kept of that.');
   }
 
   report(): Promise<unknown> {

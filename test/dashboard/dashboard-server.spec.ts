@@ -325,10 +325,12 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     ]);
     const horizons = 'There is no horizon of that name: seconds, minutes, hours.';
     expect(await asked('?horizon=days')).toEqual([400, horizons]);
-    const unknown = 'Nothing is kept of that, or not for so long.';
+    const unknown = 'Nothing is kept of that.';
     for (const name of ['policy:none', 'none', '__proto__', 'policy:']) {
       expect(await asked(`?name=${name}`)).toEqual([404, unknown]);
     }
+    const noHours = await get('/ops/limits/api/series?name=store&horizon=hours');
+    expect([noHours.status, await noHours.json()]).toEqual([200, null]);
   });
 
   it('reports the capacity of the last week', async () => {
