@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Page } from 'playwright-core';
 import { type Changes, withChanges } from '../../lib/dashboard/changes.js';
 import { type PageFrame } from '../../lib/dashboard/frame.js';
+import { closeAtEnd } from '../support/processes.js';
 import { until } from '../support/until.js';
 
 /** Less than what the shortest of the buttons lasts. */
@@ -121,6 +122,11 @@ export interface Answer {
 /** Callers of our own, from outside; they count what the page does not. */
 export class Callers {
   private readonly agent = new Agent({ keepAlive: true });
+  private readonly timers: NodeJS.Timeout[] = [];
+
+  constructor() {
+    closeAtEnd(() => Promise.resolve(this.end()));
+  }
 
   ask(url: string, method = 'GET'): Promise<Answer> {
     const askedMs = performance.now();
@@ -147,15 +153,22 @@ export class Callers {
     const startedMs = performance.now();
     const timer = setInterval(() => {
       const due = ((performance.now() - startedMs) * perSecond) / 1000;
-      for (; turn < due; turn++) answers.push(this.ask(urls[turn % urls.length]!));
+      for (; turn < due; turn++) {
+        const answer = this.ask(urls[turn % urls.length]!);
+        // That one fails is told to those who wait for all.
+        answer.catch(() => undefined);
+        answers.push(answer);
+      }
     }, 20);
+    this.timers.push(timer);
     return () => {
       clearInterval(timer);
       return Promise.all(answers);
     };
   }
 
-  end(): void {
+  private end(): void {
+    for (const timer of this.timers) clearInterval(timer);
     this.agent.destroy();
   }
 }

@@ -238,7 +238,6 @@ describe('the tour', () => {
       expect(byLent(overload)).toEqual(['checkout', 'search', 'reports']);
       expect(complaints).toEqual([]);
 
-      callers.end();
       expect(await sample.stop()).toBe(0);
       for (const pid of started) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
       await expect(fetch(address)).rejects.toThrow();
