@@ -94,14 +94,19 @@ export function limitedOf(
   limitOf: (policy: string) => PolicyLimit | undefined,
 ): ShownDenial[] {
   const apps = (state.quota?.apps ?? [])
-    // An app that is turned away no longer has no cause that could be told.
-    .filter(({ denied }) => denied >= FEWEST_DENIED)
     .map((one): ShownDenial => {
-      const { app: who } = one;
+      const { app: who, denied: perSecond } = one;
+      const isNow = perSecond >= FEWEST_DENIED;
       const series = state.series.find(({ name }) => name === `app:${who}`);
-      const denied = series?.deniedInMinute ?? Math.round(one.denied * SECONDS_OF_MINUTE);
-      return { kind: 'app', who, policy: undefined, denied, why: why(causeOfApp(one, state)) };
-    });
+      // Those who merge by an older version do not tell it.
+      const denied = Math.round(
+        series?.deniedInMinute ?? (isNow ? perSecond * SECONDS_OF_MINUTE : 0),
+      );
+      // Of a minute ago the causes are not known any more.
+      const cause = isNow ? why(causeOfApp(one, state)) : 'until a moment ago';
+      return { kind: 'app', who, policy: undefined, denied, why: cause };
+    })
+    .filter(({ denied }) => denied > 0);
   return [...apps, ...limitedKeysOf(state, limitOf)]
     .sort((one, other) => other.denied - one.denied)
     .slice(0, MOST_LIMITED);

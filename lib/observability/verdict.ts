@@ -8,7 +8,7 @@ import {
   ruleTitle,
   seriesTitle,
 } from './alerts/alert-words.js';
-import { STATE_RULES } from './alerts/rule-names.js';
+import { STATE_RULES, type FigureRuleName } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, isShort, why } from './limited.js';
 import {
@@ -80,15 +80,15 @@ export function verdict(state: WatchedFleet): Verdict {
 function storeAway({ store, nodeCount }: WatchedFleet): Verdict | undefined {
   if (store === undefined || store.awayNodes === 0) return undefined;
   const { isUp, awayNodes, sinceMs } = store;
-  const who = isUp
-    ? `${nodes(awayNodes)} of ${figure(nodeCount)}`
-    : awayNodes === 1 && nodeCount > 1
-      ? // Without Redis a process knows of no other.
-        'this node'
-      : nodes(awayNodes);
+  const who = isUp ? `${nodes(awayNodes)} of ${figure(nodeCount)}` : nodes(awayNodes);
   const decide = awayNodes === 1 ? 'decides by itself' : 'decide by themselves';
-  return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${who} ${decide}.`, {
-    why: "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
+  // Without Redis a process knows of no other.
+  const isOneOfMany = !isUp && awayNodes === 1 && nodeCount > 1;
+  const all = isOneOfMany
+    ? 'this node decides by itself, as does each that does not reach it'
+    : `${who} ${decide}`;
+  return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${all}.`, {
+    why: "callers are answered by a share of each limit, or as a policy's failureMode says, until Redis answers again",
     series: 'store',
     sinceMs,
   });
@@ -365,8 +365,15 @@ function alarmed(state: WatchedFleet): Verdict | undefined {
     return say('alerts', 'info', `Calm again. ${end} if it stays so: ${listed(ending, '"')}.`);
   }
   const { text, series, rule, severity } = first;
-  const fire = firing.length === 1 ? '1 alert fires' : `${firing.length} alerts fire`;
-  return say('alerts', levelOf(severity), `${fire}: ${listed(firing)}.`, {
+  const isOver = firing.every((one) => isPast(one, state));
+  const isOne = firing.length === 1;
+  const still = isOne ? 'An alert still fires' : `${firing.length} alerts still fire`;
+  const begin = isOver
+    ? `Calm again. ${still} for the minutes before`
+    : isOne
+      ? '1 alert fires'
+      : `${firing.length} alerts fire`;
+  return say('alerts', isOver ? 'info' : levelOf(severity), `${begin}: ${listed(firing)}.`, {
     // Of a figure it is worth to know how much; it is of a while ago, and may be over.
     why: isState(rule)
       ? undefined
@@ -374,6 +381,24 @@ function alarmed(state: WatchedFleet): Verdict | undefined {
     series,
   });
 }
+
+/** Whether what an alert tells of its last minutes is not so any more, in the last seconds. */
+function isPast({ rule, series }: Alert, state: WatchedFleet): boolean {
+  const now = state.series.find(({ name }) => name === series);
+  if (now === undefined) return false;
+  switch (rule.split('.')[0] as FigureRuleName) {
+    case 'denialRise':
+      return now.denied <= FEW_LEFT * now.rate;
+    case 'errorRate':
+      return now.errors <= FEW_LEFT * now.rate;
+    case 'degraded':
+      return now.degraded.every((rate) => rate < LEAST);
+    default:
+      return false;
+  }
+}
+
+const FEW_LEFT = 0.01;
 
 /** The name of a state says all of it; that of a figure does not say whose. */
 const isState = (rule: string): boolean => (STATE_RULES as readonly string[]).includes(rule);

@@ -146,13 +146,13 @@ describe('marks of a chart', () => {
       mark(103, 'reports is offline', 'mode'),
     ];
     expect(labelsOf(marks, (at) => at, 0, 900)).toEqual([
-      { at: 100, text: 'Redis is away +2', isLate: false, line: 0 },
+      { at: 100, text: '‹ Redis is away +2', isLate: false, line: 0 },
     ]);
   });
 
   it('that are of one kind are told by the latest', () => {
     const marks = [mark(100, 'overload is over'), mark(103, 'overload begins')];
-    expect(labelsOf(marks, (at) => at, 0, 900)[0]!.text).toBe('overload begins +1');
+    expect(labelsOf(marks, (at) => at, 0, 900)[0]!.text).toBe('‹ overload begins +1');
   });
 
   it('have words on their other side where there is no room on the one', () => {

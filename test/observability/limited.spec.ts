@@ -52,10 +52,11 @@ describe('who is limited, and why', () => {
     };
     const state = quietFleet({
       ...{ quota, deniedKeys: [key(), key({ key: 'beef', denied: 300 })] },
-      // Search is turned away no longer, so there is no reason to tell.
+      // Search is turned away no longer: it stays as long as its denials are of the last minute.
       series: [ofMinute('app:search', 900), ofMinute('app:reports', 120)],
     });
     expect(limitedOf(state, () => LOGIN)).toMatchObject([
+      { kind: 'app', who: 'search', denied: 900, why: 'until a moment ago' },
       { kind: 'key', who: 'beef', policy: 'login', denied: 300 },
       { kind: 'app', who: 'reports', policy: undefined, denied: 120 },
       { kind: 'key', who: '1a2b3c4d', policy: 'login', denied: 30 },

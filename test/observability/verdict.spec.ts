@@ -127,7 +127,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     [
       'store',
       'Redis is away: 11 nodes decide by themselves.',
-      "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
+      "callers are answered by a share of each limit, or as a policy's failureMode says, until Redis answers again",
       { store: { isUp: false, awayNodes: 11, sinceMs: Date.UTC(2026, 10, 17, 14, 2) } },
     ],
   ];
@@ -155,11 +155,38 @@ describe('the verdict', () => {
     const alerts = [alert('denialRise', 'app:search', { value: 0.4, threshold: 0.05 })];
     expect(verdict(quietFleet({ series: of(30), alerts })).kind).toBe('denials');
     expect(verdict(quietFleet({ series: of(0.3), alerts }))).toMatchObject({
-      text: '1 alert fires: Denials rise (search).',
+      level: 'info',
+      text: 'Calm again. An alert still fires for the minutes before: Denials rise (search).',
       series: 'app:search',
     });
     const ending = [{ ...alerts[0]!, value: 0.04 }];
     expect(verdict(quietFleet({ series: of(30), alerts: ending })).kind).toBe('alerts');
+  });
+
+  it('is calm again where all that fire are of the minutes before, whatever their severity', () => {
+    const page = seriesState('resource:page', 30, 0);
+    const series = [seriesState('total', 100, 0), page];
+    const [errors, levels] = [
+      alert('errorRate', 'resource:page', { severity: 'critical' }),
+      alert('degraded.level1', 'resource:page'),
+    ];
+    const alerts = [errors, levels];
+    expect(verdict(quietFleet({ series, alerts }))).toMatchObject({
+      level: 'info',
+      text: 'Calm again. 2 alerts still fire for the minutes before: Errors (page), Degraded answers, level 1 (page).',
+    });
+    const failing = [series[0]!, { ...page, errors: 3 }];
+    expect(verdict(quietFleet({ series: failing, alerts }))).toMatchObject({
+      level: 'bad',
+      text: expect.stringMatching(/^2 alerts fire: Errors \(page\)/) as string,
+    });
+    const degraded: [number, number, number, number] = [2, 0, 0, 0];
+    const answering = [series[0]!, { ...page, degraded }];
+    expect(verdict(quietFleet({ series: answering, alerts })).text).toMatch(/^2 alerts fire:/);
+    // Of what is not known now nobody can say that it is over.
+    expect(verdict(quietFleet({ series: [series[0]!], alerts })).text).toMatch(/^2 alerts fire:/);
+    const slow = [alert('p99Rise', 'total'), errors];
+    expect(verdict(quietFleet({ series, alerts: slow })).text).toMatch(/^2 alerts fire:/);
   });
 
   it('is not quiet while an alert fires, and says which end if it stays so', () => {
@@ -278,10 +305,12 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(one))).toMatchObject({
       level: 'warning',
       text: 'Redis is away: 1 node of 12 decides by itself.',
-      why: "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
+      why: "callers are answered by a share of each limit, or as a policy's failureMode says, until Redis answers again",
     });
     const own = { store: { isUp: false, awayNodes: 1, sinceMs: undefined } };
-    expect(verdict(quietFleet(own)).text).toBe('Redis is away: this node decides by itself.');
+    expect(verdict(quietFleet(own)).text).toBe(
+      'Redis is away: this node decides by itself, as does each that does not reach it.',
+    );
   });
 
   it('says since when that is so, wherever it is known', () => {

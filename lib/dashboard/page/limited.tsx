@@ -46,6 +46,8 @@ const looked = signal<readonly [who: string, atMs: number, found: Looked | strin
 function look(who: string): void {
   lookedFor.value = who;
   if (who.trim() === '') return;
+  // The answer stands below the list, often below what is seen.
+  document.getElementById('look')!.scrollIntoView({ block: 'center' });
   const told = (found: Looked | string): void => void (looked.value = [who, Date.now(), found]);
   ask<Looked>('look', { key: who }).then(told, ({ message }: ApiError) => told(message));
 }
@@ -96,7 +98,7 @@ function LookedUp({ of: { said, policies, others } }: { readonly of: Looked }) {
         <p key={one.policy + one.key}>
           <b>{bucketOf(one)}</b> has no token left of {count(one.limit)}
           {one.source === 'fallback' && ', the share of this node while Redis is away'}; the next
-          comes in {ms(one.retryAfterMs)}. <code>{shown(one.key)}</code>
+          comes {ms(one.retryAfterMs)} later. <code>{shown(one.key)}</code>
         </p>
       ))}
       {passing.slice(0, 3).map((one) => (
@@ -107,8 +109,7 @@ function LookedUp({ of: { said, policies, others } }: { readonly of: Looked }) {
       ))}
       {others.slice(0, 3).map(({ policy, takes }) => (
         <p key={policy} class="dim">
-          {shown(policy)} was not asked: it goes by {shown(takes)}, so type all of these, with
-          spaces between.
+          {shown(policy)} was not asked: it goes by {shown(takes)}: type all, with spaces between.
         </p>
       ))}
     </>

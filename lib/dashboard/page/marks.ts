@@ -53,16 +53,17 @@ export function labelsOf(
       (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.atMs - a.atMs,
     );
     const others = all.length === 1 ? '' : ` +${all.length - 1}`;
-    const text = `${shown(first!.text)}${others}`;
-    const width = text.length * LETTER;
+    const words = `${shown(first!.text)}${others}`;
+    const width = (words.length + 2) * LETTER;
     for (const isLate of [false, true]) {
       const from = isLate ? at - width : at;
       const line = free.findIndex((end) => from >= 0 && from + width <= end);
       if (line < 0) continue;
       free[line] = from - APART;
-      return { at, text, isLate, line };
+      // Between two marks nothing else says whose the words are.
+      return { at, text: isLate ? `${words} ›` : `‹ ${words}`, isLate, line };
     }
-    return { at, text, isLate: false, line: undefined };
+    return { at, text: words, isLate: false, line: undefined };
   });
   return labels.reverse();
 }
