@@ -170,9 +170,17 @@ export class Series {
     if (hours === undefined) return;
     if (timed > 0) setQuantiles(this.addToHour(hours.slotAt(atMicros), times!));
     // An hour's peak is that of its busiest minute, which may still go on.
-    ROW[COLUMN.peak] = minutes.value(minute, 'count') / SECONDS_OF_MINUTE;
-    ROW[COLUMN.peakUsed] = minutes.value(minute, 'used') / SECONDS_OF_MINUTE;
+    const whole = this.wholeOf(minute, atMicros) / SECONDS_OF_MINUTE;
+    ROW[COLUMN.peak] = minutes.value(minute, 'count') * whole;
+    ROW[COLUMN.peakUsed] = minutes.value(minute, 'used') * whole;
     hours.addRow(atMicros, ROW);
+  }
+
+  /** How many times as much all of a minute up to that instant is as what is known of it: in an outage nobody counts. */
+  private wholeOf(minute: number, atMicros: number): number {
+    const elapsedMs = atMicros / 1000 - minute * this.minutes.sizeMs;
+    const part = elapsedMs / this.minutes.value(minute, 'spanMs');
+    return part > 1 ? Math.min(part, MOST_TIMES_KNOWN) : 1;
   }
 
   /** The times of the last `count` whole minutes, after leaving out the latest `skip`; at most fifteen are kept. */
@@ -214,6 +222,9 @@ function rowOf(perSecond: Readonly<Counts>, spanMs: number): Float64Array {
   }
   return RATES_ROW;
 }
+
+/** A minute of which less is known than half says little about all of it. */
+const MOST_TIMES_KNOWN = 2;
 
 class TimesOfSlot {
   readonly times = new LogLinear();

@@ -68,6 +68,22 @@ describe('Series', () => {
     expect(series.hours!.at(0)!.peak).toBeCloseTo((600 + 59 * 5) / 60);
   });
 
+  it('takes a minute of which a part is not known for what the rest of it tells', () => {
+    const peakWithout = (from: number, to: number): number => {
+      const series = new Series('total', undefined, { hours: true });
+      for (let second = 0, count = 0; second < 60; second++) {
+        if (second >= from && second < to) continue;
+        series.read(second * SECOND, 1000, counts({ count: (count += 10) }));
+      }
+      return series.hours!.at(0)!.peak;
+    };
+    expect(peakWithout(60, 60)).toBe(10);
+    expect(peakWithout(10, 30)).toBeGreaterThan(9.7);
+    expect(peakWithout(10, 30)).toBeLessThanOrEqual(10);
+    // Less than half of it says little.
+    expect(peakWithout(0, 50)).toBeCloseTo(10 / 3);
+  });
+
   it('makes no peak of a few milliseconds', () => {
     const series = new Series('total', undefined);
     series.read(0, 3, counts({ count: 1 }));
