@@ -31,6 +31,24 @@ describe('FleetMerge', () => {
     expect(look(6, { a: 3 }, 'j')).toBe(0);
   });
 
+  it('has no rates of a fleet whose figures are gone, until all have had the time to write again', () => {
+    const merge = new FleetMerge(100);
+    const look = (second: number, nodes: readonly string[]): boolean => {
+      merge.begin(5000);
+      for (const node of ['a', 'b', 'gone']) {
+        const own = snapshot(node, [series('total', '', 100 * second)]);
+        if (nodes.includes(node)) merge.add(own, second * SECOND);
+        else merge.missed(node, second * SECOND);
+      }
+      return merge.hasRates(second * SECOND);
+    };
+    const told = [[0, 'a'], [1, 'a'], [2, 'a'], [3, 'a', 'b'], [4, 'a', 'b'], [5, 'a', 'b']] as const; // oxfmt-ignore
+    expect(told.map(([second, ...nodes]) => look(second, nodes))).toEqual(Array(6).fill(false));
+    // One that has not written by now does not speak.
+    expect(look(6, ['a', 'b'])).toBe(true);
+    expect(look(7, ['a', 'b'])).toBe(true);
+  });
+
   it('has figures of every second between two looks, and a gap where none came for long', () => {
     const merge = new FleetMerge(100);
     let before = 0;

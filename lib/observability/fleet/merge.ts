@@ -208,11 +208,16 @@ export class FleetMerge {
     for (const [id, [, , node]] of this.falls) if (!nodes.has(node)) this.falls.delete(id);
   }
 
-  /** Whether every node that speaks was seen twice, or has counted nothing for as long as it takes to write. */
+  /**
+   * Whether every node that speaks was seen twice, or has counted nothing for as long as it takes to write. What all wrote
+   * is gone after a long outage: then a node speaks that has only not written yet.
+   */
   hasRates(nowMicros: number): boolean {
-    return [...this.known.values()].every(({ shown, firstAtMicros, changedAtMicros }) => {
+    return [...this.known.values()].every((one) => {
+      const { shown, firstAtMicros, changedAtMicros, incarnation } = one;
       const isOld = nowMicros - firstAtMicros > this.writtenMicros;
-      return shown.isSilent || changedAtMicros > firstAtMicros || isOld;
+      const isGone = shown.isSilent && incarnation !== NEVER_HEARD;
+      return isGone || changedAtMicros > firstAtMicros || isOld;
     });
   }
 
