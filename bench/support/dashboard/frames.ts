@@ -57,7 +57,9 @@ async function minute(): Promise<Minute> {
     framesMs.push(writes.cpuMs());
     // A viewer has a second for a frame; here it has as long as it needs, or it would be cut.
     await taken();
-    tickBytes = Math.max(...Array.from(before, ([socket, bytes]) => socket.bytesWritten - bytes));
+    const written = Array.from(before, ([socket, bytes]) => socket.bytesWritten - bytes);
+    // In the second in which streams end nothing is written.
+    tickBytes = Math.max(...written) || tickBytes;
     decide();
     const bytes = Buffer.alloc(tickBytes, 'x');
     const bareWrites = new Writes(bare);
