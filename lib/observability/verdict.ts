@@ -188,22 +188,24 @@ function standing({ line }: WatchedFleet): Verdict | undefined {
 }
 
 function denials(state: WatchedFleet): Verdict | undefined {
-  const { series, alerts, learning: isLearning, quota } = state;
+  const { series, alerts, learning: isLearning } = state;
   // An alert lasts for a while; the sentence is about now.
   const rises = alerts.filter(
     (one) => one.rule === 'denialRise' && one.state === 'firing' && !isEnding(one),
   );
   const isRising = ({ name, rate, denied }: SeriesState): boolean =>
     rises.some((one) => one.series === name && !(denied < (one.threshold / 2) * rate));
-  const isMany = ({ rate, denied }: SeriesState): boolean =>
-    denied > MANY_DENIED * rate && denied >= FEWEST_DENIED;
   const found = series
     .filter((one) => isNamed(one) || one.name === 'total')
     .filter((one) => isRising(one) || (isLearning !== undefined && isMany(one)))
     // The name of an app or a policy says more than that of all requests.
     .sort((one, other) => rank(one) - rank(other) || other.denied - one.denied)[0];
   if (found === undefined || found.denied === 0) return undefined;
-  const app = quota?.apps.find(({ app: name }) => `app:${name}` === found.name);
+  return limited(found, state);
+}
+
+function limited(found: SeriesState, state: WatchedFleet): Verdict {
+  const app = state.quota?.apps.find(({ app: name }) => `app:${name}` === found.name);
   const text = `${capital(titleOf(found.name))} is limited: ${turnedAway(found, found.denied)}.`;
   return say('denials', 'warning', text, {
     why: app && why(causeOfApp(app, state)),
@@ -211,6 +213,9 @@ function denials(state: WatchedFleet): Verdict | undefined {
     sinceMs: agoOf(state, found.deniedForMs),
   });
 }
+
+const isMany = ({ rate, denied }: SeriesState): boolean =>
+  denied > MANY_DENIED * rate && denied >= FEWEST_DENIED;
 
 const isNamed = ({ name }: SeriesState): boolean => /^(?:app|policy):/.test(name);
 
@@ -364,6 +369,11 @@ function alarmed(state: WatchedFleet): Verdict | undefined {
     const end = ending.length === 1 ? 'An alert ends' : `${ending.length} alerts end`;
     return say('alerts', 'info', `Calm again. ${end} if it stays so: ${listed(ending, '"')}.`);
   }
+  // Alerts of figures come later than what they are about: that an app is turned away now says more than their names.
+  const loser = state.series
+    .filter((one) => one.name.startsWith('app:') && isMany(one))
+    .sort((one, other) => other.denied - one.denied)[0];
+  if (loser !== undefined) return limited(loser, state);
   const { text, series, rule, severity } = first;
   const isOver = firing.every((one) => isPast(one, state));
   const isOne = firing.length === 1;

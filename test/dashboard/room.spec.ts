@@ -18,20 +18,20 @@ describe('the room that limits of apps have', () => {
 
   it('is what is left to promise, for one of them or among them, and up to the capacity', () => {
     expect(of()).toEqual({
-      note: 'Yes: 330 of 450/s are promised, so 120/s more can be, to one app or among them; a ceiling may go up to the capacity.',
+      note: 'Yes: 330 of 450/s (90 % of the capacity) are promised, so 120/s more can be, to one app or among them; a ceiling may go up to the capacity.',
       apps: [
         { app: 'search', promise: [100, 220], ceiling: [200, 500] },
         { app: 'all', promise: [230, 350], ceiling: [500, 500] },
       ],
     });
     expect(of({ apps: apps.slice(1) })!.note).toBe(
-      'Yes: 230 of 450/s are promised, so 220/s more can be; all ceilings are at the capacity.',
+      'Yes: 230 of 450/s (90 % of the capacity) are promised, so 220/s more can be; all ceilings are at the capacity.',
     );
   });
 
   it('is none where all is promised, and none while a change would not help', () => {
     const full = of({ apps: [app('search', 450, 500)] })!;
-    expect(full.note).toBe('No promise, as all of 450/s are given; all ceilings are at the capacity.'); // oxfmt-ignore
+    expect(full.note).toBe('No promise, as all of 450/s (90 % of the capacity) are given; all ceilings are at the capacity.'); // oxfmt-ignore
     expect(full.apps[0]!.promise).toEqual([450, 450]);
     expect(of({ overloaded: true }, false, true)).toEqual({
       ...{ note: 'Not now: the cluster is overloaded.', apps: [] },

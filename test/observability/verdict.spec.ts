@@ -163,6 +163,18 @@ describe('the verdict', () => {
     expect(verdict(quietFleet({ series: of(30), alerts: ending })).kind).toBe('alerts');
   });
 
+  it('names the app that is turned away before other alerts, until one about denials fires', () => {
+    const alerts = [alert('qpsRise', 'app:search'), alert('degraded.level1', 'resource:page')];
+    const of = (denied: number) => [seriesState('total', 200, denied), seriesState('app:search', 150, denied)]; // oxfmt-ignore
+    expect(verdict(quietFleet({ series: of(90), alerts }))).toMatchObject({
+      ...{ kind: 'denials', level: 'warning', series: 'app:search' },
+      text: 'Search is limited: 60 % turned away.',
+    });
+    expect(verdict(quietFleet({ series: of(3), alerts })).kind).toBe('alerts');
+    // What is usual is no news where nothing fires.
+    expect(verdict(quietFleet({ series: of(90) })).kind).toBe('quiet');
+  });
+
   it('is calm again where all that fire are of the minutes before, whatever their severity', () => {
     const page = seriesState('resource:page', 30, 0);
     const series = [seriesState('total', 100, 0), page];
