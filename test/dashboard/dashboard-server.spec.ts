@@ -701,7 +701,7 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     const first = await next();
     expect(first).toMatchObject({ seenFrom: 'api-1', storeKind: 'memory', canWrite: false });
     expect(first.policies.map(({ name }) => name).sort()).toEqual(['page', 'search']);
-    expect(first.room!.note).toMatch(/^Yes: 100 of 900\/s are promised/);
+    expect(first.room!.note).toMatch(/^Yes: 100 of 900\/s \(90 % of the capacity\) are promised/);
     for (let n = 0; n < 5; n++) await (await get('/search')).text();
     await clock.advanceAsync(2000);
     const seen = [await next(), await next()].at(-1)!;
